@@ -1,0 +1,5 @@
+EXTRA_DIST += \
+	%D%/BIBLIOGRAPHY \
+	%D%/DESIGN.md \
+	%D%/EVIDENCE.md \
+	%D%/GAPS.md

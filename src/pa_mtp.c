@@ -1,0 +1,59 @@
+#include "pa_mtp.h"
+
+static const char *refuse_unless_host(const void *problem)
+{
+    const pa_mtp_problem *p = problem;
+    return p->device == ETALON_HOST ? NULL : "the tensors are not in host memory";
+}
+
+#define KERNEL(stem, needs, workspace, refuse)                                                             \
+    static etalon_status run_##stem(const etalon_context *ctx, const void *problem, etalon_workspace work) \
+    {                                                                                                      \
+        return etalon_##stem(ctx, problem, work);                                                          \
+    }
+#include "pa_mtp_kernels.def"
+#undef KERNEL
+
+static const gate_row rows[] = {
+#define KERNEL(stem, needs, workspace, refuse) { #stem, needs, workspace, refuse, run_##stem },
+#include "pa_mtp_kernels.def"
+#undef KERNEL
+};
+
+const gate pa_mtp_gate = { "pa_mtp", rows, sizeof rows / sizeof rows[0] };
+
+static etalon_status prepare(const etalon_context *ctx, const etalon_pa_mtp_args *args, pa_mtp_problem *problem,
+                             const gate_row **row)
+{
+    REQUIRE(ctx != NULL, "pa_mtp: ctx: NULL");
+    TRY(pa_mtp_check(args, problem));
+    return gate_choose(&pa_mtp_gate, ctx, problem->kernel, problem, row);
+}
+
+etalon_status etalon_pa_mtp(const etalon_context *ctx, const etalon_pa_mtp_args *args, etalon_workspace work)
+{
+    pa_mtp_problem  problem;
+    const gate_row *row;
+    TRY(prepare(ctx, args, &problem, &row));
+    return gate_run(&pa_mtp_gate, row, ctx, &problem, work);
+}
+
+etalon_status etalon_pa_mtp_workspace_bytes(const etalon_context *ctx, const etalon_pa_mtp_args *args, size_t *bytes)
+{
+    pa_mtp_problem  problem;
+    const gate_row *row;
+    REQUIRE(bytes != NULL, "pa_mtp: bytes: NULL");
+    TRY(prepare(ctx, args, &problem, &row));
+    *bytes = row->workspace(ctx, &problem);
+    return ETALON_OK;
+}
+
+etalon_status etalon_pa_mtp_explain(const etalon_context *ctx, const etalon_pa_mtp_args *args, etalon_explain_fn *row,
+                                    void *user)
+{
+    pa_mtp_problem problem;
+    REQUIRE(ctx != NULL, "pa_mtp: ctx: NULL");
+    REQUIRE(row != NULL, "pa_mtp: row: NULL");
+    TRY(pa_mtp_check(args, &problem));
+    return gate_explain(&pa_mtp_gate, ctx, problem.kernel, &problem, row, user);
+}

@@ -1,0 +1,31 @@
+/* What a kernel of pa_mtp may assume: the only thing it sees of a call. */
+#ifndef ETALON_PA_MTP_PROBLEM_H
+#define ETALON_PA_MTP_PROBLEM_H
+
+#include "attention_check.h"
+#include "gate.h"
+
+#include <etalon/pa_mtp.h>
+
+/* Filled by pa_mtp_check alone. The caches read [pages, page_size, Hkv, D] whatever the layout: strides tell. */
+typedef struct pa_mtp_problem {
+    int64_t              tokens, heads, kv_heads, d_qk, d_v;
+    int64_t              batch, pages, page_size;
+    etalon_tensor        q, k, v, block_tables, seq_lens, cu_seqlens_q, out, lse;
+    attention_descales   descale;
+    attention_mask       mask;
+    double               softmax_scale;
+    int32_t              device;
+    etalon_model_options model;
+    const char          *kernel; /* the row that the caller named, or NULL */
+} pa_mtp_problem;
+
+/* The one place that doubts the caller. */
+etalon_status pa_mtp_check(const etalon_pa_mtp_args *args, pa_mtp_problem *p);
+
+#define KERNEL(stem, needs, workspace, refuse) \
+    etalon_status etalon_##stem(const etalon_context *ctx, const pa_mtp_problem *p, etalon_workspace work);
+#include "pa_mtp_kernels.def"
+#undef KERNEL
+
+#endif

@@ -1,0 +1,172 @@
+/* Random problems for the tests: drawn from a printed seed, in memory that shows every access outside the contract.
+ *
+ * Each tensor has a mapping of its own that ends, or begins, at a page without access; the rest of the mapping is a
+ * pattern that cases_verify() looks at. Elements that no view names (gaps between rows, slots past a sequence's end,
+ * spare pages) are NaN in inputs, and a NaN of our own in outputs, which also marks what the library did not write.
+ */
+#ifndef ETALON_CASES_H
+#define ETALON_CASES_H
+
+#include <etalon/etalon.h>
+
+#include <check.h>
+#include <stdbool.h>
+
+/* ck_assert_msg for the inside of loops: Check writes a line to a file for every assertion, those that hold
+ * included. */
+#define cases_require(condition, ...)  \
+    do {                               \
+        if (!(condition))              \
+            ck_abort_msg(__VA_ARGS__); \
+    } while (0)
+
+/* Random numbers: xoshiro256**, seeded by splitmix64. */
+typedef struct rng {
+    uint64_t state[4];
+} rng;
+
+/* ETALON_SEED of the environment, or a fixed one. */
+uint64_t cases_seed(void);
+
+/* Streams of one seed are independent. */
+rng rng_make(uint64_t seed, uint64_t stream);
+uint64_t rng_bits(rng *r);
+int64_t rng_below(rng *r, int64_t n);                     /* [0, n) */
+int64_t rng_between(rng *r, int64_t first, int64_t last); /* both included */
+double rng_unit(rng *r);                                  /* [0, 1) */
+double rng_normal(rng *r);
+bool rng_chance(rng *r, int percent);
+int64_t rng_pick(rng *r, const int64_t *list, size_t count);
+void rng_shuffle(rng *r, int64_t *list, int64_t count);
+
+#define RNG_PICK(r, ...) \
+    rng_pick((r), (const int64_t[]){ __VA_ARGS__ }, sizeof((const int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))
+
+/* Memory */
+
+typedef enum cases_role {
+    CASES_INPUT, /* must not change */
+    CASES_OUTPUT /* poisoned before a call; gaps must keep their poison */
+} cases_role;
+
+typedef struct cases_block {
+    unsigned char *map, *data, *snapshot;
+    size_t         map_bytes, bytes;
+    cases_role     role;
+    etalon_tensor  view;
+} cases_block;
+
+enum { CASES_BLOCKS = 32 };
+
+typedef struct cases_memory {
+    cases_block block[CASES_BLOCKS];
+    int         count;
+} cases_memory;
+
+/* A poisoned tensor. r == NULL: row-major and flush against the page without access; otherwise strides, order of the
+ * dimensions in memory, gaps and the side of that page are drawn. */
+etalon_tensor cases_tensor(cases_memory *memory, rng *r, cases_role role, etalon_dtype dtype, int32_t rank,
+                           const int64_t *shape);
+
+void cases_seal(cases_memory *memory);           /* inputs are complete from here on */
+void cases_poison_outputs(cases_memory *memory); /* before every further call */
+void cases_verify(const cases_memory *memory); /* inputs unchanged, pattern and gaps intact; fails the test otherwise */
+void cases_free(cases_memory *memory);
+
+/* Elements in row-major order, whatever the strides */
+
+int64_t cases_count(const etalon_tensor *t);
+void *cases_at(const etalon_tensor *t, int64_t i);
+double cases_get(const etalon_tensor *t, int64_t i);
+void cases_set(const etalon_tensor *t, int64_t i, double x);
+void cases_fill(const etalon_tensor *t, double x);
+void cases_fill_normal(const etalon_tensor *t, rng *r, double sigma);
+void cases_copy(const etalon_tensor *to, const etalon_tensor *from); /* same shape and dtype, bit for bit */
+void cases_poison(const etalon_tensor *t);
+
+/* The view with one dimension fixed (and dropped), or cut to [first, first + extent). */
+etalon_tensor cases_fix(etalon_tensor t, int32_t dim, int64_t index);
+etalon_tensor cases_cut(etalon_tensor t, int32_t dim, int64_t first, int64_t extent);
+etalon_tensor cases_swap(etalon_tensor t, int32_t a, int32_t b);
+
+/* Fails the test with the index unless both views have the same shape and the same bits. */
+void cases_same_bits(const etalon_tensor *a, const etalon_tensor *b, const char *what);
+/* Fails the test if an element still has the poison of cases_poison_outputs. */
+void cases_written(const etalon_tensor *t, const char *what);
+/* Every element, bitwise equal to the poison. */
+void cases_untouched(const etalon_tensor *t, const char *what);
+/* A row-major copy of the bits; the caller frees it. */
+uint32_t *cases_bits(const etalon_tensor *t);
+
+/* Calls with a context of that many threads (0: the default) and the workspace that the library asks for. */
+etalon_status cases_run_pa_mtp(const etalon_pa_mtp_args *args, int threads);
+etalon_status cases_run_fmha_varlen(const etalon_fmha_varlen_args *args, int threads);
+etalon_status cases_run_mqa_logits(const etalon_mqa_logits_args *args, int threads);
+etalon_status cases_run_merge_states(const etalon_merge_states_args *args, int threads);
+
+/* Problems */
+
+typedef enum cases_descale {
+    CASES_DESCALE_ABSENT = 0,
+    CASES_DESCALE_SCALAR, /* () */
+    CASES_DESCALE_ONE,    /* (1) */
+    CASES_DESCALE_HEADS   /* (B, Hkv) */
+} cases_descale;
+
+/* What both attention operations have. Zeroed fields are the plain case: E4M3FN, F32 out, I32 indices, dense. */
+typedef struct attention_shape {
+    int64_t        b, hq, hkv, dqk, dv;
+    const int64_t *q_lens, *k_lens; /* [b] */
+    etalon_dtype   q, kv, out, index;
+    bool           strided;
+    double         sigma;  /* of the values before descales; 0: 1 */
+    double         spread; /* wanted deviation of the scores; 0: softmax_scale stays at its default */
+    cases_descale  q_descale, k_descale, v_descale;
+    bool           no_lse;
+    int32_t        causal, window_left, window_right; /* windows: 0 is unlimited, n is a width of n - 1 */
+    /* pa_mtp only */
+    int64_t          page_size, spare_pages;
+    etalon_kv_layout layout;
+    bool             interleaved; /* K and V in one pool, [pages, 2, ...]; needs dqk == dv */
+    /* fmha_varlen only */
+    bool give_max_seqlens;
+} attention_shape;
+
+typedef struct pa_mtp_case {
+    cases_memory       memory;
+    etalon_pa_mtp_args args;
+} pa_mtp_case;
+
+typedef struct fmha_varlen_case {
+    cases_memory            memory;
+    etalon_fmha_varlen_args args;
+} fmha_varlen_case;
+
+typedef struct mqa_logits_case {
+    cases_memory           memory;
+    etalon_mqa_logits_args args;
+} mqa_logits_case;
+
+typedef struct merge_states_case {
+    cases_memory             memory;
+    etalon_merge_states_args args;
+} merge_states_case;
+
+/* Values are drawn, everything is sealed. Pages are shuffled, page 0 and spare pages are poisoned, table entries
+ * past the end are -1 or garbage. */
+void pa_mtp_make(pa_mtp_case *c, rng *r, const attention_shape *shape);
+void fmha_varlen_make(fmha_varlen_case *c, rng *r, const attention_shape *shape);
+
+/* m, n, h, d; windows are all keys. r draws the values; layouts stay dense. */
+void mqa_logits_make(mqa_logits_case *c, rng *r, int64_t m, int64_t n, int64_t h, int64_t d);
+
+/* Everything drawn: extents around tile edges and primes, dtypes, strides, options. */
+void pa_mtp_draw(pa_mtp_case *c, rng *r);
+void fmha_varlen_draw(fmha_varlen_case *c, rng *r);
+void mqa_logits_draw(mqa_logits_case *c, rng *r);
+void merge_states_draw(merge_states_case *c, rng *r);
+
+/* Key j of sequence b in a cache: [Hkv, D]. */
+etalon_tensor pa_mtp_slot(const etalon_pa_mtp_args *args, const etalon_tensor *cache, int64_t b, int64_t j);
+
+#endif

@@ -1,0 +1,177 @@
+/* The contract of mqa_logits: what it refuses and in which words, which row serves a call, and a case worked by hand.
+ * */
+#include "fp8.h"
+#include "mqa_logits.h"
+#include "testing.h"
+
+#include <math.h>
+
+enum { M = 3, N = 4, H = 2, D = 5 };
+
+typedef struct fixture {
+    etalon_mqa_logits_args args;
+    uint8_t                q[M * H * D], k[N * D];
+    float                  kv_scale[N], weights[M * H], logits[M * N];
+    int32_t                ks[M], ke[M];
+    etalon_context        *ctx;
+} fixture;
+
+static etalon_tensor dense(void *data, etalon_dtype dtype, int32_t rank, int64_t n0, int64_t n1, int64_t n2)
+{
+    const int64_t shape[] = { n0, n1, n2 };
+    return etalon_tensor_dense(data, dtype, rank, shape);
+}
+
+static void set_up(fixture *f)
+{
+    *f = (fixture){
+        .args = ETALON_MQA_LOGITS_ARGS_INIT, .ks = { 0, 1, 2 }, .ke = { 2, 9, 2 }, .kv_scale = { 1, 2, 4, 0.5f }
+    };
+    for (int i = 0; i < M * H * D; i++)
+        f->q[i] = e4m3fn_of_f32((float)(i % 4 - 1), FP8_SATURATE);
+    for (int i = 0; i < N * D; i++)
+        f->k[i] = e4m3fn_of_f32((float)(i % 3 - 1), FP8_SATURATE);
+    for (int i = 0; i < M * H; i++)
+        f->weights[i] = i % 2 ? -0.5f : 2.0f;
+    for (int i = 0; i < M * N; i++)
+        f->logits[i] = -77.0f;
+    etalon_mqa_logits_args *a = &f->args;
+    a->q = dense(f->q, ETALON_E4M3FN, 3, M, H, D);
+    a->k = dense(f->k, ETALON_E4M3FN, 2, N, D, 0);
+    a->kv_scale = dense(f->kv_scale, ETALON_F32, 1, N, 0, 0);
+    a->weights = dense(f->weights, ETALON_F32, 2, M, H, 0);
+    a->cu_seqlen_ks = dense(f->ks, ETALON_I32, 1, M, 0, 0);
+    a->cu_seqlen_ke = dense(f->ke, ETALON_I32, 1, M, 0, 0);
+    a->logits = dense(f->logits, ETALON_F32, 2, M, N, 0);
+    ck_assert_ok(etalon_context_create(NULL, &f->ctx));
+}
+
+static etalon_status run(fixture *f)
+{
+    return etalon_mqa_logits(f->ctx, &f->args, (etalon_workspace){ 0 });
+}
+
+/* One statement breaks a good call: the sentence holds the words, and no output changed. */
+#define REJECT(statement, words)                                          \
+    do {                                                                  \
+        fixture f;                                                        \
+        set_up(&f);                                                       \
+        etalon_mqa_logits_args *a = &f.args;                              \
+        statement;                                                        \
+        ck_assert_rejects(run(&f), ETALON_ERROR_INVALID_ARGUMENT, words); \
+        for (int i = 0; i < M * N; i++)                                   \
+            ck_assert_float_eq(f.logits[i], -77.0f);                      \
+        etalon_context_destroy(f.ctx);                                    \
+    } while (0)
+
+START_TEST(refuses_wrong_tensors)
+{
+    REJECT(a->q.data = NULL, "mqa_logits: q: missing");
+    REJECT(a->k.data = NULL, "mqa_logits: k: missing");
+    REJECT(a->kv_scale.data = NULL, "mqa_logits: kv_scale: missing");
+    REJECT(a->weights.data = NULL, "mqa_logits: weights: missing");
+    REJECT(a->cu_seqlen_ks.data = NULL, "mqa_logits: cu_seqlen_ks: missing");
+    REJECT(a->cu_seqlen_ke.data = NULL, "mqa_logits: cu_seqlen_ke: missing");
+    REJECT(a->logits.data = NULL, "mqa_logits: logits: missing");
+    REJECT(a->q.dtype = ETALON_BF16, "q: dtype bf16, expected e4m3fn or e4m3fnuz");
+    REJECT(a->k.dtype = ETALON_U8, "k: dtype u8, expected e4m3fn or e4m3fnuz");
+    REJECT(a->weights.dtype = ETALON_F64, "weights: dtype f64, expected f32");
+    REJECT(a->logits.dtype = ETALON_BF16, "logits: dtype bf16, expected f32");
+    REJECT(a->k.rank = 3, "k: rank 3, expected 2");
+    REJECT(a->size = 3, "args.size: 3");
+}
+END_TEST
+
+START_TEST(refuses_wrong_extents_and_memory)
+{
+    REJECT(a->q.shape[1] = 0, "q.shape[1]: 0 heads, expected 1 or more");
+    REJECT(a->q.shape[2] = 600, "q.shape[2]: head dim 600, expected 1 to 576");
+    REJECT(a->k.shape[1] = 4, "k.shape[1]: 4, expected 5 (D of q)");
+    REJECT(a->kv_scale.shape[0] = 3, "kv_scale.shape[0]: 3, expected 4 (N of k)");
+    REJECT(a->weights.shape[1] = 3, "weights.shape[1]: 3, expected 2 (H of q)");
+    REJECT(a->cu_seqlen_ke.shape[0] = 2, "cu_seqlen_ke.shape[0]: 2, expected 3 (M of q)");
+    REJECT(a->logits.shape[1] = 3, "logits.shape[1]: 3, expected 4 (N of k)");
+    REJECT(a->logits.stride[0] = 3, "logits.stride[0]: 3, expected more than 3: elements would overlap");
+    REJECT(a->logits.data = f.weights, "logits: overlaps weights in memory");
+    REJECT(a->weights.device = 1, "weights.device: 1, expected -1 (that of q)");
+}
+END_TEST
+
+static const struct {
+    mqa_logits_problem p;
+    const char        *want; /* NULL: none */
+} choices[] = {
+    { { .device = ETALON_HOST, .h = 32, .d = 128 }, "mqa_logits_ref" },
+    { { .device = ETALON_HOST, .h = 1, .d = 1 }, "mqa_logits_ref" },
+    { { .device = 0, .h = 32, .d = 128 }, NULL },
+};
+
+START_TEST(gate_selects)
+{
+    const gate_row *row = gate_select(&mqa_logits_gate, NEEDS_NONE, &choices[_i].p);
+    if (choices[_i].want == NULL)
+        ck_assert_ptr_null(row);
+    else
+        ck_assert_str_eq(row->name, choices[_i].want);
+}
+END_TEST
+
+static const struct {
+    int64_t   ks, ke;
+    key_range see;
+} windows[] = {
+    { 0, 4, { 0, 4 } }, { -3, 2, { 0, 2 } }, { 1, 99, { 1, 4 } },         { 3, 3, { 3, 3 } },
+    { 3, 1, { 3, 3 } }, { 9, 12, { 4, 4 } }, { INT32_MIN, -1, { 0, 0 } },
+};
+
+START_TEST(windows_are_clamped)
+{
+    int64_t                  ks = windows[_i].ks, ke = windows[_i].ke;
+    const mqa_logits_problem p = { .n = N,
+                                   .ks = dense(&ks, ETALON_I64, 1, 1, 0, 0),
+                                   .ke = dense(&ke, ETALON_I64, 1, 1, 0, 0) };
+    const key_range          see = mqa_logits_window(&p, 0);
+    ck_assert_int_eq(see.first, windows[_i].see.first);
+    ck_assert_int_eq(see.last, windows[_i].see.last);
+}
+END_TEST
+
+/* Small integers: every sum is exact, so the formula in double must agree to the bit. */
+START_TEST(worked_by_hand)
+{
+    for (int clean = 0; clean < 2; clean++) {
+        fixture f;
+        set_up(&f);
+        f.args.clean_logits = clean;
+        ck_assert_ok(run(&f));
+        for (int m = 0; m < M; m++)
+            for (int n = 0; n < N; n++) {
+                double want = 0.0;
+                for (int h = 0; h < H; h++) {
+                    double s = 0.0;
+                    for (int d = 0; d < D; d++)
+                        s += (double)(((m * H + h) * D + d) % 4 - 1) * (double)((n * D + d) % 3 - 1);
+                    want += f.weights[m * H + h] * (s > 0.0 ? s : 0.0);
+                }
+                const bool visible = n >= f.ks[m] && n < f.ke[m];
+                want = visible ? want * f.kv_scale[n] : clean ? -INFINITY : -77.0;
+                ck_assert_double_eq(f.logits[m * N + n], want);
+            }
+        etalon_context_destroy(f.ctx);
+    }
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+    tcase_add_test(tcase, refuses_wrong_tensors);
+    tcase_add_test(tcase, refuses_wrong_extents_and_memory);
+    tcase_add_loop_test(tcase, gate_selects, 0, sizeof choices / sizeof choices[0]);
+    tcase_add_loop_test(tcase, windows_are_clamped, 0, sizeof windows / sizeof windows[0]);
+    tcase_add_test(tcase, worked_by_hand);
+}
+
+int main(void)
+{
+    return testing_main("mqa_logits", fill);
+}

@@ -1,0 +1,61 @@
+# One name: a row of src/<op>_kernels.def, its file, the symbol in it, and a test that names it.
+. "$top_srcdir/tests/tap.sh"
+cd "$top_srcdir" || exit 1
+
+# stem = root [_stage] {_token} _target; the tokens in this order: dtype, dims, group, page, q, causal
+stage='(_reduce)?'
+tokens='(_(e4m3|bf16|f32))?(_[hd][0-9]+(x[0-9]+)?)*(_gqa[0-9]+)?(_page[0-9]+)?(_q[0-9]+)?(_causal)?'
+target='_(ref|model|avx2|avx512|omp|gfx950|gfx1250|sm90)'
+
+file_of() {
+    for file in "ref/$1.c" "src/$1.c" "hip/$1.hip" asm/*/"$1.s"; do
+        if [ -f "$file" ]; then
+            echo "$file"
+            return
+        fi
+    done
+}
+
+defines() { # FILE SYMBOL
+    case $1 in
+    *.s) grep -Eq "(^$2:|KERNEL_BEGIN[[:space:]]+$2([[:space:]]|\$))" "$1" ;;
+    *) grep -Eq "^[A-Za-z_].*[ *]$2\(" "$1" ;; # a call stands indented
+    esac
+}
+
+check_row() { # ROOT STEM
+    file=$(file_of "$2")
+    if ! echo "$2" | grep -Eq "^$1$stage$tokens$target\$"; then
+        not_ok "$2" "expected $1[_stage][_token...]_target, tokens in the order dtype, dims, group, page, q, causal"
+    elif [ -z "$file" ]; then
+        not_ok "$2" "no file: expected ref/$2.c, src/$2.c, hip/$2.hip or asm/<target>/$2.s"
+    elif ! defines "$file" "etalon_$2"; then
+        not_ok "$2" "$file does not define etalon_$2"
+    elif ! grep -qw -e "$2" tests/*.c; then
+        not_ok "$2" "no test names it: add it to the gate table in tests/check_$1.c"
+    else
+        ok "$2: $file"
+    fi
+}
+
+stems=
+for def in src/*_kernels.def; do
+    root=$(basename "$def" _kernels.def)
+    rows=$(sed -n 's/^KERNEL(\([A-Za-z0-9_]*\) *,.*/\1/p' "$def")
+    [ -n "$rows" ] || not_ok "$def" "the table has no row"
+    for stem in $rows; do
+        check_row "$root" "$stem"
+        stems="$stems $stem "
+    done
+done
+
+# The other way: a kernel's file without a row is a kernel that nobody can call.
+for file in ref/*_ref.c ref/*_model.c src/*_avx2.c src/*_avx512.c src/*_omp.c hip/*.hip asm/*/*.s; do
+    [ -f "$file" ] || continue
+    stem=$(basename "$file" | sed 's/\.[a-z]*$//')
+    case $stems in
+    *" $stem "*) ;;
+    *) not_ok "$file" "no row in src/*_kernels.def names $stem" ;;
+    esac
+done
+finish

@@ -1,0 +1,87 @@
+# Everything here speaks TAP. Check programs link the library statically and so may call its internal names.
+TAP_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+LOG_DRIVER = $(TAP_DRIVER)
+SH_LOG_DRIVER = $(TAP_DRIVER)
+SH_LOG_COMPILER = $(SHELL)
+TEST_EXTENSIONS = .sh
+
+# Tests run side by side: threads that wait must not spin on the cores of the others.
+AM_TESTS_ENVIRONMENT = \
+	OMP_WAIT_POLICY="$${OMP_WAIT_POLICY-passive}" \
+	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
+	ETALON_VECTORS='$(abs_top_srcdir)/%D%/vectors' ETALON='$(abs_top_builddir)/tools/etalon$(EXEEXT)' \
+	CC='$(CC)' CFLAGS='$(CFLAGS)' LDFLAGS='$(LDFLAGS)' NM='$(NM)' MAKE='$(MAKE)' PKG_CONFIG='$(PKG_CONFIG)' \
+	bindir='$(bindir)' libdir='$(libdir)'; \
+	export OMP_WAIT_POLICY top_srcdir top_builddir ETALON_VECTORS ETALON CC CFLAGS LDFLAGS NM MAKE PKG_CONFIG bindir libdir;
+
+unit_tests = \
+	%D%/check_catalogue \
+	%D%/check_context \
+	%D%/check_fmha_varlen \
+	%D%/check_fp8 \
+	%D%/check_gate \
+	%D%/check_measure \
+	%D%/check_merge_states \
+	%D%/check_metamorphic \
+	%D%/check_mqa_logits \
+	%D%/check_pa_mtp \
+	%D%/check_status \
+	%D%/check_tensor \
+	%D%/check_tensorfile \
+	%D%/check_twin \
+	%D%/check_vectors
+
+shell_tests = \
+	%D%/check_cli.sh \
+	%D%/check_docs.sh \
+	%D%/check_format.sh \
+	%D%/check_headers.sh \
+	%D%/check_install.sh \
+	%D%/check_names.sh \
+	%D%/check_symbols.sh \
+	%D%/check_witness.sh
+
+# What the witness asks for conversions and files.
+check_PROGRAMS += %D%/fp8_table %D%/tensorfile_copy
+%C%_fp8_table_LDADD = src/libetalon_core.la $(LIBM)
+%C%_tensorfile_copy_LDADD = tools/libtools.la src/libetalon_core.la $(LIBM)
+
+if HAVE_CHECK
+# What several programs share: the float64 twin of each reference, and the cases.
+check_LTLIBRARIES += %D%/libtesting.la
+%C%_libtesting_la_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
+%C%_libtesting_la_SOURCES = \
+	%D%/cases.c \
+	%D%/cases.h \
+	%D%/testing.h \
+	%D%/twin.c \
+	%D%/twin.h
+
+check_PROGRAMS += $(unit_tests)
+TESTS += $(unit_tests)
+AM_CPPFLAGS += $(CHECK_CFLAGS)
+LDADD = %D%/libtesting.la tools/libtools.la src/libetalon_core.la $(CHECK_LIBS) $(LIBM)
+else
+TESTS += %D%/no_unit_tests.sh
+endif
+
+TESTS += $(shell_tests)
+EXTRA_DIST += $(shell_tests) \
+	%D%/example.c \
+	%D%/no_unit_tests.sh \
+	%D%/tap.sh \
+	%D%/witness.py \
+	%D%/vectors/fmha-causal-ragged.safetensors \
+	%D%/vectors/fmha-full-gqa.safetensors \
+	%D%/vectors/fmha-hotkey-last-13nats.safetensors \
+	%D%/vectors/fmha-hotkey-last.safetensors \
+	%D%/vectors/fmha-hotkey-middle.safetensors \
+	%D%/vectors/fmha-v-ones.safetensors \
+	%D%/vectors/mqa_logits-empty.safetensors \
+	%D%/vectors/mqa_logits-multi_req.safetensors \
+	%D%/vectors/mqa_logits-past_end.safetensors \
+	%D%/vectors/pa_mtp-ctx1000-gqa16-descale.safetensors \
+	%D%/vectors/pa_mtp-ragged-gqa8.safetensors \
+	%D%/vectors/real-fmha.safetensors \
+	%D%/vectors/real-mqa_logits.safetensors \
+	%D%/vectors/real-pa_mtp.safetensors

@@ -1,0 +1,568 @@
+/* etalon check: computes what files hold the inputs of, and judges what they hold the outputs of. */
+#include "bound.h"
+#include "program.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct check {
+    etalon_context  *ctx;
+    const oracle_op *op;     /* NULL: each file's own */
+    const char      *kernel; /* NULL: the row that serves the call */
+    bool             all;    /* every row */
+    program_settings settings;
+    bound_class      file_class;
+    bool             json;
+    int              file_width;
+    bool             header; /* is printed */
+    int              passed, failed, skipped;
+} check;
+
+/* One file under test. */
+typedef struct subject {
+    const char             *path;
+    tensorfile              file;
+    oracle_problem          problem;
+    const char             *serving;
+    bound                   bound;
+    const tensorfile_entry *expected[ORACLE_OUTPUTS], *result[ORACLE_OUTPUTS];
+
+    /* pa_mtp: the same problem with q rounded to E4M3FN, as kernels on FP8 matrix units do; made when first needed */
+    bool           has_rounded;
+    etalon_tensor  rounded_q;
+    oracle_problem rounded_problem;
+    oracle_result  rounded;
+    bound          rounded_bound;
+} subject;
+
+/* One line of the report. */
+typedef struct line {
+    const char *kernel;
+    bound_class class;
+    bool        judged[ORACLE_OUTPUTS];
+    verdict     v[ORACLE_OUTPUTS];
+    const char *yardstick[ORACLE_OUTPUTS]; /* "q" or "e4m3(q)"; NULL where there is no choice */
+} line;
+
+/* Report
+ * ------
+ */
+static bool line_passes(const line *l)
+{
+    for (int i = 0; i < ORACLE_OUTPUTS; i++)
+        if (l->judged[i] && !l->v[i].pass)
+            return false;
+    return true;
+}
+
+static double line_ratio(const line *l)
+{
+    double ratio = 0.0;
+    for (int i = 0; i < ORACLE_OUTPUTS; i++)
+        if (l->judged[i])
+            ratio = fmax(ratio, verdict_ratio(&l->v[i]));
+    return ratio;
+}
+
+static const char *class_name(bound_class class)
+{
+    return class == BOUND_FP32 ? "fp32" : "fp8";
+}
+
+static const char *output_name(const subject *s, int output)
+{
+    return oracle_first_name(s->problem.op->outputs[output].names);
+}
+
+static json_t *verdict_json(const verdict *v, const char *yardstick)
+{
+    json_t *object = report_measure(&v->m);
+    json_object_set_new(object, "pass", json_boolean(v->pass));
+    json_object_set_new(object, "row_ratio", report_number(v->row_ratio));
+    json_object_set_new(object, "rows_over", json_integer(v->rows_over));
+    json_object_set_new(object, "worst_row", json_pack("[I,I]", (json_int_t)v->row[0], (json_int_t)v->row[1]));
+    json_object_set_new(object, "worst_row_error", report_number(v->row_error));
+    json_object_set_new(object, "worst_row_bound", report_number(v->row_bound));
+    json_object_set_new(object, "worst_row_norm", report_number(v->row_norm));
+    json_object_set_new(object, "calc_diff_over", json_boolean(v->calc_diff_over));
+    json_object_set_new(object, "unbounded_rows", json_integer(v->unbounded_rows));
+    json_object_set_new(object, "overwritten", json_integer(v->overwritten));
+    json_object_set_new(object, "yardstick", yardstick == NULL ? json_null() : json_string(yardstick));
+    return object;
+}
+
+static void print_json(const subject *s, const line *l)
+{
+    json_t *object = json_object(), *tensors = json_object();
+    for (int i = 0; i < s->problem.op->output_count; i++)
+        if (l->judged[i])
+            json_object_set_new(tensors, output_name(s, i), verdict_json(&l->v[i], l->yardstick[i]));
+    json_object_set_new(object, "file", json_string(s->path));
+    json_object_set_new(object, "op", json_string(s->problem.op->name));
+    json_object_set_new(object, "kernel", json_string(l->kernel));
+    json_object_set_new(object, "verdict", json_string(line_passes(l) ? "PASS" : "FAIL"));
+    json_object_set_new(object, "tolerance", json_string(class_name(l->class)));
+    json_object_set_new(object, "ratio", report_number(line_ratio(l)));
+    json_object_set_new(object, "row_ratio", report_number(l->judged[0] ? l->v[0].row_ratio : 0.0));
+    json_object_set_new(object, "lse_max_abs", l->judged[1] ? report_number(l->v[1].m.max_abs) : json_null());
+    json_object_set_new(object, "tensors", tensors);
+    report_json(object);
+}
+
+enum { KERNEL_WIDTH = 18 };
+
+static void print_header(check *c)
+{
+    if (c->header || c->json)
+        return;
+    printf("%-*s  %-11s  %-*s  %-7s  %9s  %9s  %9s  %9s  %12s  %9s  %10s  %9s\n", c->file_width, "file", "op",
+           KERNEL_WIDTH, "kernel", "verdict", "err/bound", "row ratio", "max abs", "err/std", "cosine", "calc_diff",
+           "max ulp", "lse diff");
+    c->header = true;
+}
+
+static void print_lead(check *c, const subject *s, const char *kernel, const char *word)
+{
+    print_header(c);
+    printf("%-*s  %-11s  %-*s  %-7s", c->file_width, s->path, s->problem.op->name, KERNEL_WIDTH, kernel, word);
+}
+
+static void print_ulp(int64_t ulp)
+{
+    if (ulp == INT64_MAX)
+        printf("  %10s", "-");
+    else
+        printf("  %10" PRId64, ulp);
+}
+
+/* Rows are judged as wholes in the FP8 class alone. */
+static void print_row_ratio(const line *l)
+{
+    if (l->class == BOUND_FP8)
+        printf("  %9.3g", l->v[0].row_ratio);
+    else
+        printf("  %9s", "-");
+}
+
+static void print_numbers(const line *l)
+{
+    const measure *m = &l->v[0].m;
+    printf("  %9.3g", line_ratio(l));
+    if (l->judged[0]) {
+        print_row_ratio(l);
+        printf("  %9.3g  %9.3g  %12.9f  %9.2e", m->max_abs, m->max_err_over_std, m->cosine, m->calc_diff);
+        print_ulp(m->max_ulp);
+    } else {
+        printf("  %9s  %9s  %9s  %12s  %9s  %10s", "-", "-", "-", "-", "-", "-");
+    }
+    if (l->judged[1])
+        printf("  %9.3g", l->v[1].m.max_abs);
+    else
+        printf("  %9s", "-");
+}
+
+static void print_row(const char *name, const verdict *v)
+{
+    printf("    %s row [%" PRId64 ", %" PRId64
+           "]: norm of the error %.6g, bound %.6g, norm of the reference %.6g; %" PRId64 " rows over the bound\n",
+           name, v->row[0], v->row[1], v->row_error, v->row_bound, v->row_norm, v->rows_over);
+}
+
+static void print_why(const subject *s, const line *l)
+{
+    for (int i = 0; i < s->problem.op->output_count; i++) {
+        const verdict *v = &l->v[i];
+        const char    *name = output_name(s, i);
+        if (!l->judged[i])
+            continue;
+        if (!measure_ok(&v->m))
+            report_failure(name, &v->m);
+        if (v->rows_over > 0)
+            print_row(name, v);
+        if (v->calc_diff_over)
+            printf("    %s: calc_diff %.3g is over its bound\n", name, v->m.calc_diff);
+        if (v->overwritten > 0)
+            printf("    %s: %" PRId64 " elements outside the window were written, though clean_logits is 0\n", name,
+                   v->overwritten);
+        if (!v->pass && l->yardstick[i] != NULL)
+            printf("    %s: that is against the reference of %s, the nearer one\n", name, l->yardstick[i]);
+    }
+}
+
+static void print_notes(const subject *s, const line *l)
+{
+    for (int i = 0; i < s->problem.op->output_count; i++) {
+        const verdict *v = &l->v[i];
+        if (l->judged[i] && v->unbounded_rows > 0)
+            printf("    note: %" PRId64
+                   " rows of %s have scores too large for fp32 (e > 2^-6): their bound is 2 max |v|\n",
+                   v->unbounded_rows, output_name(s, i));
+        if (l->judged[i] && v->pass && l->yardstick[i] != NULL && strcmp(l->yardstick[i], "q") != 0)
+            printf("    note: %s passes against the reference of %s\n", output_name(s, i), l->yardstick[i]);
+    }
+}
+
+static void print_line(check *c, const subject *s, const line *l)
+{
+    const bool pass = line_passes(l);
+    program_progress_end();
+    *(pass ? &c->passed : &c->failed) += 1;
+    if (c->json) {
+        print_json(s, l);
+        return;
+    }
+    print_lead(c, s, l->kernel, pass ? "PASS" : "FAIL");
+    print_numbers(l);
+    putchar('\n');
+    if (!pass)
+        print_why(s, l);
+    print_notes(s, l);
+    fflush(stdout);
+}
+
+static void print_skip(check *c, const subject *s, const char *kernel, const char *reason)
+{
+    program_progress_end();
+    c->skipped++;
+    if (c->json) {
+        report_json(json_pack("{s:s,s:s,s:s,s:s,s:s}", "file", s->path, "op", s->problem.op->name, "kernel", kernel,
+                              "verdict", "SKIP", "reason", reason));
+        return;
+    }
+    print_lead(c, s, kernel, "SKIP");
+    printf("  %s\n", reason);
+}
+
+static int print_error(check *c, const char *path, const char *sentence)
+{
+    program_progress_end();
+    fflush(stdout);
+    program_error(path, "%s", sentence);
+    if (c->json)
+        report_json(json_pack("{s:s,s:s,s:s}", "file", path, "verdict", "ERROR", "error", sentence));
+    return EXIT_BAD;
+}
+
+/* Judgement
+ * ---------
+ */
+static bool rounds_q(const subject *s, bound_class class)
+{
+    return class == BOUND_FP8 && bound_may_round_q(&s->problem);
+}
+
+static bool prepare_rounded(const check *c, subject *s, tensorfile_error *error)
+{
+    if (s->has_rounded)
+        return true;
+    s->has_rounded = true;
+    if (!bound_round_q(&s->problem, &s->rounded_q, &s->rounded_problem, error))
+        return false;
+    return oracle_run(c->ctx, &s->rounded_problem, NULL, &s->rounded, error) &&
+           bound_prepare(c->ctx, &s->rounded_problem, BOUND_FP8, &s->rounded_bound, error);
+}
+
+/* One output; where q may be rounded, the verdict of the yardstick that accepts it, or of the nearer one. */
+static bool judge_output(const check *c, subject *s, int output, const etalon_tensor *got, const etalon_tensor *want,
+                         bool poisoned, line *l, tensorfile_error *error)
+{
+    verdict *v = &l->v[output];
+    l->judged[output] = true;
+    if (!bound_judge(&s->bound, l->class, output, got, want, poisoned, v, error))
+        return false;
+    if (!rounds_q(s, l->class))
+        return true;
+    verdict other;
+    l->yardstick[output] = "q";
+    if (v->pass)
+        return true;
+    if (!prepare_rounded(c, s, error) ||
+        !bound_judge(&s->rounded_bound, l->class, output, got, &s->rounded.tensor[output], poisoned, &other, error))
+        return false;
+    if (!other.pass && !(verdict_ratio(&other) < verdict_ratio(v)))
+        return true;
+    *v = other;
+    l->yardstick[output] = "e4m3(q)";
+    return true;
+}
+
+/* Rows that round as the GPU kernels do are named for it, and are held to the bound of those. */
+static bound_class row_class(const char *kernel)
+{
+    static const char suffix[] = "_model";
+    const size_t      length = strlen(kernel), tail = sizeof suffix - 1;
+    return length > tail && strcmp(kernel + length - tail, suffix) == 0 ? BOUND_FP8 : BOUND_FP32;
+}
+
+static bool check_row(check *c, subject *s, const char *kernel, tensorfile_error *error)
+{
+    oracle_result computed;
+    line          l = { .kernel = kernel, .class = row_class(kernel) };
+    program_progress("%s: %s", s->path, kernel);
+    bool ok = oracle_run(c->ctx, &s->problem, kernel, &computed, error);
+    for (int i = 0; ok && i < s->problem.op->output_count; i++)
+        if (s->expected[i] != NULL)
+            ok = judge_output(c, s, i, &computed.tensor[i], &s->expected[i]->tensor, true, &l, error);
+    oracle_result_free(&computed);
+    if (ok)
+        print_line(c, s, &l);
+    return ok;
+}
+
+static bool check_result(check *c, subject *s, tensorfile_error *error)
+{
+    oracle_result reference;
+    line          l = { .kernel = "(file)", .class = c->file_class };
+    program_progress("%s: %s", s->path, c->kernel == NULL ? s->serving : c->kernel);
+    bool ok = oracle_run(c->ctx, &s->problem, c->kernel, &reference, error);
+    for (int i = 0; ok && i < s->problem.op->output_count; i++)
+        if (s->result[i] != NULL)
+            ok = judge_output(c, s, i, &s->result[i]->tensor, &reference.tensor[i], false, &l, error);
+    oracle_result_free(&reference);
+    if (ok)
+        print_line(c, s, &l);
+    return ok;
+}
+
+/* Rows
+ * ----
+ */
+typedef struct row_reason {
+    const char *kernel;
+    char        text[160]; /* "" if it serves */
+} row_reason;
+
+static void note_reason(void *user, const char *kernel, const char *reason)
+{
+    row_reason *r = user;
+    if (strcmp(kernel, r->kernel) == 0)
+        snprintf(r->text, sizeof r->text, "%s", reason == NULL ? "" : reason);
+}
+
+static bool check_row_or_skip(check *c, subject *s, const char *kernel, tensorfile_error *error)
+{
+    row_reason reason = { .kernel = kernel };
+    if (!oracle_explain(c->ctx, &s->problem, kernel, note_reason, &reason, error))
+        return false;
+    if (reason.text[0] == '\0')
+        return check_row(c, s, kernel, error);
+    print_skip(c, s, kernel, reason.text);
+    return true;
+}
+
+static bool check_all_rows(check *c, subject *s, tensorfile_error *error)
+{
+    etalon_kernel_info info;
+    for (int i = 0; etalon_kernel_get(c->ctx, i, &info) == ETALON_OK; i++)
+        if (strcmp(info.op, s->problem.op->name) == 0 && !check_row_or_skip(c, s, info.name, error))
+            return false;
+    return true;
+}
+
+/* Files
+ * -----
+ */
+static bool has_any(const tensorfile_entry *const *entries)
+{
+    return entries[0] != NULL || entries[1] != NULL;
+}
+
+static bool is_number(etalon_dtype dtype)
+{
+    switch (dtype) {
+    case ETALON_F64:
+    case ETALON_F32:
+    case ETALON_F16:
+    case ETALON_BF16:
+    case ETALON_E4M3FN:
+    case ETALON_E4M3FNUZ:
+    case ETALON_E5M2:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* A tensor that a file holds of an output fits the inputs. */
+static bool check_output(const subject *s, int output, const tensorfile_entry *entry, tensorfile_error *error)
+{
+    etalon_tensor want = { .rank = s->problem.op->outputs[output].rank };
+    if (entry == NULL)
+        return true;
+    oracle_output_shape(&s->problem, output, want.shape);
+    if (!is_number(entry->tensor.dtype))
+        return oracle_fail(error, "%s: dtype %s, expected a floating-point one", entry->name,
+                           etalon_dtype_name(entry->tensor.dtype));
+    if (entry->tensor.rank == want.rank &&
+        memcmp(entry->tensor.shape, want.shape, (size_t)want.rank * sizeof want.shape[0]) == 0)
+        return true;
+    char has[160], needs[160];
+    report_shape(&entry->tensor, has, sizeof has);
+    report_shape(&want, needs, sizeof needs);
+    return oracle_fail(error, "%s: shape %s, expected %s", entry->name, has, needs);
+}
+
+static bool find_outputs(subject *s, tensorfile_error *error)
+{
+    for (int i = 0; i < s->problem.op->output_count; i++) {
+        const oracle_output *o = &s->problem.op->outputs[i];
+        if (!oracle_find_tensor(&s->file, o->expected, &s->expected[i], error) ||
+            !oracle_find_tensor(&s->file, o->names, &s->result[i], error) ||
+            !check_output(s, i, s->expected[i], error) || !check_output(s, i, s->result[i], error))
+            return false;
+    }
+    if (has_any(s->expected) || has_any(s->result))
+        return true;
+    const oracle_output *first = &s->problem.op->outputs[0];
+    return oracle_fail(error, "nothing to check: no tensor %s to compare the reference with, and no %s of a kernel",
+                       oracle_first_name(first->expected), oracle_first_name(first->names));
+}
+
+static bool is_known(const oracle_op *op, const char *name)
+{
+    for (int i = 0; i < op->input_count; i++)
+        if (oracle_is_name(op->inputs[i].names, name))
+            return true;
+    for (int i = 0; i < op->output_count; i++)
+        if (oracle_is_name(op->outputs[i].names, name) || oracle_is_name(op->outputs[i].expected, name))
+            return true;
+    return false;
+}
+
+/* A misspelt q_descale must not pass for a missing one. */
+static void note_unknown(const subject *s)
+{
+    for (int i = 0; i < s->file.count; i++)
+        if (!is_known(s->problem.op, s->file.entries[i].name))
+            program_error(s->path, "note: tensor %s is not one of %s: ignored", s->file.entries[i].name,
+                          s->problem.op->name);
+}
+
+static bool check_subject(check *c, subject *s, tensorfile_error *error)
+{
+    const bool rows = has_any(s->expected), result = has_any(s->result);
+    const bool fp8 = (result && c->file_class == BOUND_FP8) || (rows && (c->all || c->kernel != NULL));
+    program_progress("%s: bounds", s->path);
+    if (!bound_prepare(c->ctx, &s->problem, fp8 ? BOUND_FP8 : BOUND_FP32, &s->bound, error))
+        return false;
+    if (rows && c->all && !check_all_rows(c, s, error))
+        return false;
+    if (rows && !c->all && !check_row(c, s, c->kernel == NULL ? s->serving : c->kernel, error))
+        return false;
+    return !result || check_result(c, s, error);
+}
+
+static bool open_subject(const check *c, subject *s, tensorfile_error *error)
+{
+    return tensorfile_read(s->path, &s->file, error) &&
+           program_bind(&s->file, c->op, &c->settings, &s->problem, error) &&
+           (s->serving = oracle_serving_row(c->ctx, &s->problem, error)) != NULL && find_outputs(s, error);
+}
+
+static void close_subject(subject *s)
+{
+    bound_free(&s->bound);
+    bound_free(&s->rounded_bound);
+    oracle_result_free(&s->rounded);
+    free(s->rounded_q.data);
+    tensorfile_free(&s->file);
+}
+
+static int check_file(check *c, const char *path)
+{
+    subject          s = { .path = path };
+    tensorfile_error error;
+    const int        failed = c->failed;
+    int              code = 0;
+    if (!open_subject(c, &s, &error)) {
+        code = print_error(c, path, error.text);
+    } else {
+        note_unknown(&s);
+        if (!check_subject(c, &s, &error))
+            code = print_error(c, path, error.text);
+        else if (c->failed > failed)
+            code = EXIT_DIFFERS;
+    }
+    close_subject(&s);
+    return code;
+}
+
+static int check_files(check *c, char **paths)
+{
+    int code = 0;
+    for (char **path = paths; *path != NULL; path++)
+        if ((int)strlen(*path) > c->file_width)
+            c->file_width = (int)strlen(*path);
+    for (char **path = paths; *path != NULL; path++) {
+        const int own = check_file(c, *path);
+        code = own > code ? own : code;
+    }
+    program_progress_end();
+    if (!c->json)
+        printf("%d passed, %d failed", c->passed, c->failed);
+    if (!c->json && c->skipped > 0)
+        printf(", %d skipped", c->skipped);
+    if (!c->json)
+        putchar('\n');
+    return code;
+}
+
+int cmd_check(int argc, char **argv)
+{
+    enum { OP = 1, KERNEL, SET, TOLERANCE, JSON, THREADS, HELP };
+    static const struct option options[] = {
+        { "op", required_argument, NULL, OP },   { "kernel", required_argument, NULL, KERNEL },
+        { "set", required_argument, NULL, SET }, { "tolerance", required_argument, NULL, TOLERANCE },
+        { "json", no_argument, NULL, JSON },     { "threads", required_argument, NULL, THREADS },
+        { "help", no_argument, NULL, HELP },     { 0 },
+    };
+    check       c = { .file_class = BOUND_FP8, .file_width = 4 };
+    const char *op = NULL, *threads = NULL, *tolerance = "fp8";
+    for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        switch (o) {
+        case OP:
+            op = optarg;
+            break;
+        case KERNEL:
+            c.kernel = optarg;
+            break;
+        case SET:
+            if (!program_add_setting(&c.settings, optarg))
+                return EXIT_BAD;
+            break;
+        case TOLERANCE:
+            tolerance = optarg;
+            break;
+        case JSON:
+            c.json = true;
+            break;
+        case THREADS:
+            threads = optarg;
+            break;
+        case HELP:
+            return program_help("check");
+        default:
+            return program_bad_usage("check");
+        }
+    }
+    if (strcmp(tolerance, "fp32") != 0 && strcmp(tolerance, "fp8") != 0) {
+        program_error(NULL, "--tolerance: \"%s\", expected fp32 or fp8", tolerance);
+        return program_bad_usage("check");
+    }
+    if (optind == argc) {
+        program_error(NULL, "check: no file");
+        return program_bad_usage("check");
+    }
+    c.file_class = strcmp(tolerance, "fp32") == 0 ? BOUND_FP32 : BOUND_FP8;
+    c.all = c.kernel != NULL && strcmp(c.kernel, "all") == 0;
+    if (c.all)
+        c.kernel = NULL;
+    if (!program_op(op, &c.op) || (c.ctx = program_context(threads)) == NULL)
+        return EXIT_BAD;
+    const int code = check_files(&c, argv + optind);
+    etalon_context_destroy(c.ctx);
+    return code;
+}
