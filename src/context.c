@@ -20,10 +20,12 @@ etalon_status etalon_context_create(const etalon_context_options *options, etalo
         memcpy(&have, options, options->size < sizeof have ? options->size : sizeof have);
     REQUIRE(have.threads >= 0 && have.threads <= MAX_THREADS, "context_create: threads: %" PRId32 ", expected 0 to %d",
             have.threads, MAX_THREADS);
+    uint32_t features = features_detect();
+    TRY(features_disable(getenv("ETALON_DISABLE"), &features));
     etalon_context *made = calloc(1, sizeof *made);
     if (made == NULL)
         return etalon_reject(ETALON_ERROR_OUT_OF_MEMORY, "context_create: %zu bytes", sizeof *made);
-    made->have = NEEDS_NONE;
+    made->have = features;
     made->threads = have.threads;
     *ctx = made;
     return ETALON_OK;

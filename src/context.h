@@ -2,16 +2,10 @@
 #ifndef ETALON_CONTEXT_H
 #define ETALON_CONTEXT_H
 
-#include <etalon/types.h>
-
-/* What a kernel needs and a context has, one bit each. */
-enum {
-    NEEDS_NONE = 0,
-    NEEDS_NAME = 1 << 0 /* reached by name only: in no context's set */
-};
+#include "features.h"
 
 struct etalon_context {
-    uint32_t have;
+    uint32_t have;    /* features of the CPU, less those of ETALON_DISABLE */
     int      threads; /* 0: as many as OpenMP would take */
 };
 

@@ -23,7 +23,8 @@ typedef struct fmha_varlen_problem {
 /* The one place that doubts the caller. */
 etalon_status fmha_varlen_check(const etalon_fmha_varlen_args *args, fmha_varlen_problem *p);
 
-#define KERNEL(stem, needs, workspace, refuse) \
+#define KERNEL(stem, needs, workspace, refuse)                                        \
+    size_t etalon_##stem##_workspace(const etalon_context *ctx, const void *problem); \
     etalon_status etalon_##stem(const etalon_context *ctx, const fmha_varlen_problem *p, etalon_workspace work);
 #include "fmha_varlen_kernels.def"
 #undef KERNEL

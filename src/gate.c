@@ -16,15 +16,37 @@ etalon_status gate_copy_args(const char *op, void *copy, size_t bytes, const voi
     return ETALON_OK;
 }
 
+static const struct {
+    uint32_t    bit;
+    const char *what, *missing;
+} words[] = {
+#define FEATURE(bit, number, option, what, missing) { bit, what, missing },
+#include "features.def"
+#undef FEATURE
+};
+
+enum { WORD_COUNT = sizeof words / sizeof words[0] };
+
 const char *gate_needs(uint32_t needs)
 {
-    return needs & NEEDS_NAME ? "by name only" : "";
+    for (int i = 0; i < WORD_COUNT; i++)
+        if (needs & words[i].bit)
+            return words[i].what;
+    return "";
+}
+
+const char *gate_lacks(uint32_t missing)
+{
+    for (int i = 0; i < WORD_COUNT; i++)
+        if (missing & words[i].bit)
+            return words[i].missing;
+    return "";
 }
 
 const char *gate_why_not(const gate_row *row, uint32_t have, const void *problem)
 {
     if ((row->needs & have) != row->needs)
-        return gate_needs(row->needs & ~have);
+        return gate_lacks(row->needs & ~have);
     return row->refuse(problem);
 }
 

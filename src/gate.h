@@ -30,8 +30,9 @@ extern const gate pa_mtp_gate, fmha_varlen_gate, mqa_logits_gate, merge_states_g
 /* The caller's arguments over a zeroed copy, so that a caller of an older, shorter struct keeps working. */
 etalon_status gate_copy_args(const char *op, void *copy, size_t bytes, const void *args, size_t size);
 
-/* Words for the lowest bit of needs; "" for none. */
+/* Words for the lowest bit of needs: what it is, and why a context has it not. "" for no bit of features.def. */
 const char *gate_needs(uint32_t needs);
+const char *gate_lacks(uint32_t missing);
 
 /* Why this row does not serve the problem; NULL if it does. Pure. */
 const char *gate_why_not(const gate_row *row, uint32_t have, const void *problem);

@@ -9,6 +9,9 @@ noinst_LTLIBRARIES += %D%/libetalon_core.la
 	%D%/dtype.def \
 	%D%/element.h \
 	%D%/error.h \
+	%D%/features.c \
+	%D%/features.def \
+	%D%/features.h \
 	%D%/fmha_varlen.c \
 	%D%/fmha_varlen.h \
 	%D%/fmha_varlen_check.c \
@@ -32,6 +35,59 @@ noinst_LTLIBRARIES += %D%/libetalon_core.la
 	%D%/status.def \
 	%D%/tensor.c \
 	%D%/tensor.h
+
+# Host kernels: a library for each instruction set, since no other code may be built with its flags.
+kernel_headers = \
+	%D%/attention_simd.h \
+	%D%/attention_tile.h \
+	%D%/fmha_varlen_simd.h \
+	%D%/mqa_logits_simd.h \
+	%D%/pa_mtp_simd.h \
+	%D%/simd.h \
+	%D%/simd_panel.h \
+	%D%/simd_row.h
+
+noinst_LTLIBRARIES += %D%/libgeneric.la
+%C%_libetalon_core_la_LIBADD += %D%/libgeneric.la
+%C%_libgeneric_la_CFLAGS = $(AM_CFLAGS) $(KERNEL_CFLAGS) $(GENERIC_CFLAGS)
+%C%_libgeneric_la_SOURCES = \
+	$(kernel_headers) \
+	%D%/fmha_varlen_generic.c \
+	%D%/mqa_logits_generic.c \
+	%D%/pa_mtp_generic.c
+
+if HAVE_AVX2
+noinst_LTLIBRARIES += %D%/libavx2.la
+%C%_libetalon_core_la_LIBADD += %D%/libavx2.la
+%C%_libavx2_la_CFLAGS = $(AM_CFLAGS) $(KERNEL_CFLAGS) $(AVX2_CFLAGS)
+endif
+%C%_libavx2_la_SOURCES = \
+	$(kernel_headers) \
+	%D%/fmha_varlen_avx2.c \
+	%D%/mqa_logits_avx2.c \
+	%D%/pa_mtp_avx2.c
+
+if HAVE_AVX512
+noinst_LTLIBRARIES += %D%/libavx512.la
+%C%_libetalon_core_la_LIBADD += %D%/libavx512.la
+%C%_libavx512_la_CFLAGS = $(AM_CFLAGS) $(KERNEL_CFLAGS) $(AVX512_CFLAGS)
+endif
+%C%_libavx512_la_SOURCES = \
+	$(kernel_headers) \
+	%D%/fmha_varlen_avx512.c \
+	%D%/mqa_logits_avx512.c \
+	%D%/pa_mtp_avx512.c
+
+if HAVE_NEON
+noinst_LTLIBRARIES += %D%/libneon.la
+%C%_libetalon_core_la_LIBADD += %D%/libneon.la
+%C%_libneon_la_CFLAGS = $(AM_CFLAGS) $(KERNEL_CFLAGS) $(NEON_CFLAGS)
+endif
+%C%_libneon_la_SOURCES = \
+	$(kernel_headers) \
+	%D%/fmha_varlen_neon.c \
+	%D%/mqa_logits_neon.c \
+	%D%/pa_mtp_neon.c
 
 # The same with the exported names alone: what is installed.
 lib_LTLIBRARIES += %D%/libetalon.la

@@ -6,6 +6,16 @@ static const char *refuse_unless_host(const void *problem)
     return p->device == ETALON_HOST ? NULL : "the tensors are not in host memory";
 }
 
+static const char *refuse_unless_fp8(const void *problem)
+{
+    const mqa_logits_problem *p = problem;
+    if (!dtype_is_fp8(p->k.dtype))
+        return "k is not FP8";
+    if (p->k.stride[p->k.rank - 1] != 1)
+        return "the head dim of k or v is not contiguous";
+    return refuse_unless_host(problem);
+}
+
 #define KERNEL(stem, needs, workspace, refuse)                                                             \
     static etalon_status run_##stem(const etalon_context *ctx, const void *problem, etalon_workspace work) \
     {                                                                                                      \

@@ -22,7 +22,8 @@ etalon_status mqa_logits_check(const etalon_mqa_logits_args *args, mqa_logits_pr
 /* Keys that one row sees, clamped. */
 key_range mqa_logits_window(const mqa_logits_problem *p, int64_t m);
 
-#define KERNEL(stem, needs, workspace, refuse) \
+#define KERNEL(stem, needs, workspace, refuse)                                        \
+    size_t etalon_##stem##_workspace(const etalon_context *ctx, const void *problem); \
     etalon_status etalon_##stem(const etalon_context *ctx, const mqa_logits_problem *p, etalon_workspace work);
 #include "mqa_logits_kernels.def"
 #undef KERNEL

@@ -23,7 +23,8 @@ typedef struct pa_mtp_problem {
 /* The one place that doubts the caller. */
 etalon_status pa_mtp_check(const etalon_pa_mtp_args *args, pa_mtp_problem *p);
 
-#define KERNEL(stem, needs, workspace, refuse) \
+#define KERNEL(stem, needs, workspace, refuse)                                        \
+    size_t etalon_##stem##_workspace(const etalon_context *ctx, const void *problem); \
     etalon_status etalon_##stem(const etalon_context *ctx, const pa_mtp_problem *p, etalon_workspace work);
 #include "pa_mtp_kernels.def"
 #undef KERNEL

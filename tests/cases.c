@@ -394,6 +394,130 @@ void cases_untouched(const etalon_tensor *t, const char *what)
         cases_require(poisoned(t, i), "%s: element %" PRId64 " was written: %.9g", what, i, cases_get(t, i));
 }
 
+/* Rows
+ * ---- */
+
+int cases_rows(cases_row *rows)
+{
+    etalon_context    *ctx;
+    etalon_kernel_info info;
+    int                count = 0;
+    if (etalon_context_create(NULL, &ctx) != ETALON_OK)
+        abort();
+    while (etalon_kernel_get(ctx, count, &info) == ETALON_OK) {
+        if (count == CASES_ROWS)
+            abort();
+        rows[count++] = (cases_row){ info.op, info.name, info.needs, info.available != 0 };
+    }
+    etalon_context_destroy(ctx);
+    return count;
+}
+
+int cases_row_number(const char *name)
+{
+    static cases_row rows[CASES_ROWS]; /* asked for at every call */
+    static int       count;
+    if (count == 0)
+        count = cases_rows(rows);
+    for (int i = 0; i < count; i++)
+        if (strcmp(rows[i].name, name) == 0)
+            return i;
+    abort();
+}
+
+void *cases_shared(size_t bytes)
+{
+    void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED)
+        abort();
+    return data;
+}
+
+static const char *target;       /* of this process's test case; NULL: a call without a kernel is the gate's */
+static int64_t    *runs_of_rows; /* shared; NULL outside of cases_main */
+
+/* Check calls a fixture without arguments: one function a target. */
+#define TARGETS(T) T(ref) T(generic) T(neon) T(avx2) T(avx512)
+
+#define USE(name)                \
+    static void use_##name(void) \
+    {                            \
+        target = #name;          \
+    }
+TARGETS(USE)
+
+static const struct {
+    const char *name;
+    void (*use)(void);
+} targets[] = {
+#define ROW(name) { #name, use_##name },
+    TARGETS(ROW)
+};
+
+enum { TARGET_COUNT = sizeof targets / sizeof targets[0] };
+
+static bool is_for(const cases_row *row, const char *name)
+{
+    const size_t op = strlen(row->op);
+    return row->name[op] == '_' && strcmp(row->name + op + 1, name) == 0;
+}
+
+static bool any_available(const char *name)
+{
+    cases_row rows[CASES_ROWS];
+    const int count = cases_rows(rows);
+    bool      any = false;
+    for (int i = 0; i < count; i++)
+        any = any || (rows[i].available && is_for(&rows[i], name));
+    return any;
+}
+
+static void add_case(Suite *suite, const char *name, void (*fill)(TCase *), void (*use)(void))
+{
+    TCase *tcase = tcase_create(name);
+    tcase_set_timeout(tcase, 300);
+    if (use != NULL)
+        tcase_add_checked_fixture(tcase, use, NULL);
+    fill(tcase);
+    suite_add_tcase(suite, tcase);
+}
+
+/* The number of available rows that ran nothing. */
+static int report_rows(void)
+{
+    cases_row rows[CASES_ROWS];
+    const int count = cases_rows(rows);
+    int       idle = 0;
+    for (int i = 0; i < count; i++) {
+        if (rows[i].available || runs_of_rows[i] > 0)
+            printf("# %s: %" PRId64 " calls%s\n", rows[i].name, runs_of_rows[i],
+                   runs_of_rows[i] > 0 ? "" : ": the row was not tested");
+        else if (strcmp(rows[i].needs, "by name only") != 0)
+            printf("# skip %s: not available here (%s)\n", rows[i].name, rows[i].needs);
+        idle += rows[i].available && runs_of_rows[i] == 0;
+    }
+    return idle;
+}
+
+int cases_main(const char *name, void (*fill_rows)(TCase *), void (*fill_once)(TCase *))
+{
+    Suite *suite = suite_create(name);
+    printf("# ETALON_SEED=%" PRIu64 "\n", cases_seed());
+    fflush(stdout); /* before Check forks */
+    runs_of_rows = cases_shared(CASES_ROWS * sizeof *runs_of_rows);
+    if (fill_once != NULL)
+        add_case(suite, name, fill_once, NULL);
+    for (int i = 0; i < TARGET_COUNT; i++)
+        if (any_available(targets[i].name))
+            add_case(suite, targets[i].name, fill_rows, targets[i].use);
+    SRunner *runner = srunner_create(suite);
+    srunner_set_tap(runner, "-");
+    srunner_run_all(runner, CK_SILENT);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return report_rows() == 0 && failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 /* Calls
  * ----- */
 
@@ -406,30 +530,68 @@ static etalon_workspace workspace_make(size_t bytes)
     return work;
 }
 
-#define RUN(op)                                                               \
-    etalon_status cases_run_##op(const etalon_##op##_args *args, int threads) \
-    {                                                                         \
-        etalon_context_options options = ETALON_CONTEXT_OPTIONS_INIT;         \
-        etalon_context        *ctx;                                           \
-        size_t                 bytes;                                         \
-        options.threads = threads;                                            \
-        etalon_status status = etalon_context_create(&options, &ctx);         \
-        if (status != ETALON_OK)                                              \
-            return status;                                                    \
-        status = etalon_##op##_workspace_bytes(ctx, args, &bytes);            \
-        if (status == ETALON_OK) {                                            \
-            const etalon_workspace work = workspace_make(bytes);              \
-            status = etalon_##op(ctx, args, work);                            \
-            free(work.data);                                                  \
-        }                                                                     \
-        etalon_context_destroy(ctx);                                          \
-        return status;                                                        \
+/* A call that names no kernel goes to the target's row, if that serves it; what the gate refuses it leaves untouched. */
+#define RUN(op)                                                                       \
+    etalon_status cases_run_##op(const etalon_##op##_args *args, int threads)         \
+    {                                                                                 \
+        char               row[64];                                                   \
+        etalon_##op##_args named = *args;                                             \
+        snprintf(row, sizeof row, #op "_%s", target == NULL ? "" : target);           \
+        named.kernel = row;                                                           \
+        etalon_status status = ETALON_ERROR_UNSUPPORTED;                              \
+        if (args->kernel == NULL && target != NULL)                                   \
+            status = run_##op(&named, threads);                                       \
+        return status == ETALON_ERROR_UNSUPPORTED ? run_##op(args, threads) : status; \
     }
 
+#define RUN_ROW(op)                                                              \
+    static etalon_status run_##op(const etalon_##op##_args *args, int threads)   \
+    {                                                                            \
+        etalon_context_options options = ETALON_CONTEXT_OPTIONS_INIT;            \
+        etalon_context        *ctx;                                              \
+        size_t                 bytes;                                            \
+        options.threads = threads;                                               \
+        etalon_status status = etalon_context_create(&options, &ctx);            \
+        if (status != ETALON_OK)                                                 \
+            return status;                                                       \
+        status = etalon_##op##_workspace_bytes(ctx, args, &bytes);               \
+        if (status == ETALON_OK) {                                               \
+            const etalon_workspace work = workspace_make(bytes);                 \
+            status = etalon_##op(ctx, args, work);                               \
+            free(work.data);                                                     \
+        }                                                                        \
+        if (status == ETALON_OK && args->kernel != NULL && runs_of_rows != NULL) \
+            runs_of_rows[cases_row_number(args->kernel)]++;                      \
+        etalon_context_destroy(ctx);                                             \
+        return status;                                                           \
+    }
+
+RUN_ROW(pa_mtp)
+RUN_ROW(fmha_varlen)
+RUN_ROW(mqa_logits)
+RUN_ROW(merge_states)
 RUN(pa_mtp)
 RUN(fmha_varlen)
 RUN(mqa_logits)
 RUN(merge_states)
+
+#define KERNEL_FOR(op)                                                                   \
+    const char *cases_kernel_##op(const etalon_##op##_args *args)                        \
+    {                                                                                    \
+        static char        row[64];                                                      \
+        etalon_##op##_args named = *args;                                                \
+        etalon_context    *ctx;                                                          \
+        size_t             bytes;                                                        \
+        snprintf(row, sizeof row, #op "_%s", target == NULL ? "ref" : target);           \
+        named.kernel = row;                                                              \
+        ck_assert_ok(etalon_context_create(NULL, &ctx));                                 \
+        const etalon_status status = etalon_##op##_workspace_bytes(ctx, &named, &bytes); \
+        etalon_context_destroy(ctx);                                                     \
+        return status == ETALON_ERROR_UNSUPPORTED ? #op "_ref" : row;                    \
+    }
+
+KERNEL_FOR(pa_mtp)
+KERNEL_FOR(fmha_varlen)
 
 /* Problems
  * -------- */
@@ -706,11 +868,11 @@ static attention_shape draw_shape(rng *r)
 /* Keeps a case to about a hundredth of a second: rows times keys times dims. */
 enum { DRAW_WORK = 1500000 };
 
-static void trim(attention_shape *s, int64_t *q_lens, int64_t *k_lens)
+static void trim(attention_shape *s, int64_t *q_lens, int64_t *k_lens, int64_t work)
 {
     for (int64_t b = 0; b < s->b; b++) {
         const int64_t row = s->hq * (s->dqk + s->dv) * s->b;
-        while (q_lens[b] * k_lens[b] * row > DRAW_WORK)
+        while (q_lens[b] * k_lens[b] * row > work)
             q_lens[b] > 8 ? (q_lens[b] /= 2) : (k_lens[b] /= 2);
     }
     s->q_lens = q_lens;
@@ -729,7 +891,7 @@ void pa_mtp_draw(pa_mtp_case *c, rng *r)
     s.spare_pages = rng_below(r, 4);
     s.layout = rng_chance(r, 40) ? ETALON_KV_HND : ETALON_KV_NHD;
     s.interleaved = s.dqk == s.dv && rng_chance(r, 60);
-    trim(&s, q_lens, k_lens);
+    trim(&s, q_lens, k_lens, DRAW_WORK);
     pa_mtp_make(c, r, &s);
 }
 
@@ -742,15 +904,90 @@ void fmha_varlen_draw(fmha_varlen_case *c, rng *r)
         k_lens[b] = rng_chance(r, 30) ? q_lens[b] : draw_length(r);
     }
     s.give_max_seqlens = rng_chance(r, 50);
-    trim(&s, q_lens, k_lens);
+    trim(&s, q_lens, k_lens, DRAW_WORK);
     fmha_varlen_make(c, r, &s);
 }
 
-void mqa_logits_draw(mqa_logits_case *c, rng *r)
+/* More keys than a split holds, at small head dims: up to three tiles of some thousand keys, and a ragged neighbour. */
+static void draw_long(attention_shape *s, rng *r, int64_t *q_lens, int64_t *k_lens)
 {
-    int64_t mnhd[4] = { RNG_PICK(r, 0, 1, 2, 3, 7, 17, 31, 32, 33), draw_length(r),
-                        RNG_PICK(r, 1, 2, 3, 7, 8, 16, 32, 33), draw_dim(r) };
-    while (mnhd[0] * mnhd[1] * mnhd[2] * mnhd[3] > DRAW_WORK)
+    s->hkv = RNG_PICK(r, 1, 1, 2);
+    s->hq = s->hkv * RNG_PICK(r, 1, 2);
+    s->dqk = RNG_PICK(r, 1, 4, 8, 11, 16);
+    s->dv = RNG_PICK(r, 1, 3, 8, 16);
+    for (int64_t b = 0; b < s->b; b++) {
+        q_lens[b] = RNG_PICK(r, 1, 1, 2, 3);
+        k_lens[b] = b == 0 ? RNG_PICK(r, 4095, 4096, 4097, 5001, 8192, 8193, 12289) : draw_length(r);
+    }
+}
+
+/* Query rows that share a KV head: 4 tokens x 16 heads, 5 x 8, up to 130, and 300 rows of one head. */
+static void draw_rows(attention_shape *s, rng *r, int64_t *q_lens, int64_t *k_lens)
+{
+    const int64_t group = RNG_PICK(r, 1, 2, 3, 4, 5, 8, 16, 16, 64, 130);
+    s->hkv = RNG_PICK(r, 1, 1, 2);
+    s->hq = s->hkv * group;
+    s->dqk = RNG_PICK(r, 1, 5, 8, 12, 16, 33);
+    s->dv = RNG_PICK(r, 1, 4, 7, 16, 24);
+    for (int64_t b = 0; b < s->b; b++) {
+        q_lens[b] = group == 1 && rng_chance(r, 40)    ? 300
+                    : group == 16 && rng_chance(r, 50) ? 4
+                    : group == 8 && rng_chance(r, 50)  ? 5
+                                                       : rng_between(r, 1, 130 / group);
+        k_lens[b] = rng_chance(r, 50) ? q_lens[b] + rng_below(r, 40) : draw_length(r);
+    }
+}
+
+static void draw_dims(attention_shape *s, rng *r, int64_t *q_lens, int64_t *k_lens)
+{
+    s->hkv = 1;
+    s->hq = RNG_PICK(r, 1, 1, 2, 5);
+    s->dqk = rng_between(r, 1, ETALON_MAX_HEAD_DIM);
+    s->dv = rng_between(r, 1, ETALON_MAX_HEAD_DIM);
+    for (int64_t b = 0; b < s->b; b++) {
+        q_lens[b] = rng_between(r, 1, 5);
+        k_lens[b] = rng_between(r, 1, 200);
+    }
+}
+
+/* Work for some hundredths of a second, so that the long ones stay long. */
+enum { DRAW_FAR_WORK = 4 * DRAW_WORK };
+
+static attention_shape draw_far(rng *r, int64_t *q_lens, int64_t *k_lens)
+{
+    attention_shape s = draw_shape(r);
+    s.b = RNG_PICK(r, 1, 1, 2);
+    s.kv = (etalon_dtype)RNG_PICK(r, ETALON_E4M3FN, ETALON_E4M3FN, ETALON_E4M3FNUZ);
+    static void (*const kinds[])(attention_shape *, rng *, int64_t *, int64_t *) = { draw_long, draw_rows, draw_dims };
+    kinds[rng_below(r, 3)](&s, r, q_lens, k_lens);
+    s.strided = rng_chance(r, 30); /* fast rows refuse head dims with gaps */
+    s.window_left = rng_chance(r, 20) ? s.window_left : 0;
+    s.window_right = rng_chance(r, 20) ? s.window_right : 0;
+    trim(&s, q_lens, k_lens, DRAW_FAR_WORK);
+    return s;
+}
+
+void pa_mtp_draw_far(pa_mtp_case *c, rng *r)
+{
+    int64_t         q_lens[DRAW_BATCH], k_lens[DRAW_BATCH];
+    attention_shape s = draw_far(r, q_lens, k_lens);
+    s.page_size = RNG_PICK(r, 1, 3, 16, 16, 64, 1072);
+    s.layout = rng_chance(r, 40) ? ETALON_KV_HND : ETALON_KV_NHD;
+    s.interleaved = s.dqk == s.dv && rng_chance(r, 60);
+    pa_mtp_make(c, r, &s);
+}
+
+void fmha_varlen_draw_far(fmha_varlen_case *c, rng *r)
+{
+    int64_t         q_lens[DRAW_BATCH], k_lens[DRAW_BATCH];
+    attention_shape s = draw_far(r, q_lens, k_lens);
+    s.q = s.kv;
+    fmha_varlen_make(c, r, &s);
+}
+
+static void mqa_logits_from(mqa_logits_case *c, rng *r, int64_t *mnhd, int64_t work)
+{
+    while (mnhd[0] * mnhd[1] * mnhd[2] * mnhd[3] > work)
         mnhd[0] > mnhd[1] ? (mnhd[0] /= 2) : (mnhd[1] /= 2);
     const etalon_dtype formats[2] = { ETALON_E4M3FN, ETALON_E4M3FNUZ }, indices[2] = { ETALON_I32, ETALON_I64 };
     mqa_logits_tensors(c, rng_chance(r, 70) ? r : NULL, mnhd, formats[rng_below(r, 2)], formats[rng_below(r, 2)],
@@ -767,6 +1004,23 @@ void mqa_logits_draw(mqa_logits_case *c, rng *r)
     }
     c->args.clean_logits = rng_chance(r, 50);
     cases_seal(&c->memory);
+}
+
+void mqa_logits_draw(mqa_logits_case *c, rng *r)
+{
+    int64_t mnhd[4] = { RNG_PICK(r, 0, 1, 2, 3, 7, 17, 31, 32, 33), draw_length(r),
+                        RNG_PICK(r, 1, 2, 3, 7, 8, 16, 32, 33), draw_dim(r) };
+    mqa_logits_from(c, r, mnhd, DRAW_WORK);
+}
+
+void mqa_logits_draw_far(mqa_logits_case *c, rng *r)
+{
+    int64_t few[4] = { rng_between(r, 1, 5), rng_between(r, 1, 300), rng_between(r, 1, 70),
+                       rng_between(r, 1, ETALON_MAX_HEAD_DIM) };
+    int64_t many[4] = { rng_between(r, 1, 9), RNG_PICK(r, 4095, 4096, 4097, 8193), RNG_PICK(r, 1, 2, 5), draw_dim(r) };
+    int64_t rows[4] = { rng_between(r, 1, 300), draw_length(r), RNG_PICK(r, 1, 4, 32, 64), RNG_PICK(r, 1, 8, 13) };
+    int64_t *const kinds[3] = { few, many, rows };
+    mqa_logits_from(c, r, kinds[rng_below(r, 3)], DRAW_FAR_WORK);
 }
 
 void merge_states_draw(merge_states_case *c, rng *r)

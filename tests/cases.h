@@ -98,11 +98,37 @@ void cases_untouched(const etalon_tensor *t, const char *what);
 /* A row-major copy of the bits; the caller frees it. */
 uint32_t *cases_bits(const etalon_tensor *t);
 
+/* Rows: the kernels of all tables, numbered as by etalon_kernel_get */
+
+enum { CASES_ROWS = 64 };
+
+typedef struct cases_row {
+    const char *op, *name, *needs;
+    bool        available; /* select may take it: this CPU has what it needs, and it is not by name only */
+} cases_row;
+
+/* The rows of this build; their number. */
+int cases_rows(cases_row *rows);
+int cases_row_number(const char *name);
+
+/* Zeroed memory that the processes which Check forks have in common. */
+void *cases_shared(size_t bytes);
+
+/* main() of a program whose tests go over all rows. fill_rows() is one test case for each target that a row here is
+ * for ("ref", "avx2"): in it a call that names no kernel names the row of its operation for that target, or none where
+ * the table has no such row or the row refuses the problem. fill_once() is what no row has a say in, or NULL. Fails if
+ * an available row ran nothing. */
+int cases_main(const char *name, void (*fill_rows)(TCase *), void (*fill_once)(TCase *));
+
 /* Calls with a context of that many threads (0: the default) and the workspace that the library asks for. */
 etalon_status cases_run_pa_mtp(const etalon_pa_mtp_args *args, int threads);
 etalon_status cases_run_fmha_varlen(const etalon_fmha_varlen_args *args, int threads);
 etalon_status cases_run_mqa_logits(const etalon_mqa_logits_args *args, int threads);
 etalon_status cases_run_merge_states(const etalon_merge_states_args *args, int threads);
+
+/* The target's row if it serves these arguments, else the reference: for tests in which one row must serve two calls. */
+const char *cases_kernel_pa_mtp(const etalon_pa_mtp_args *args);
+const char *cases_kernel_fmha_varlen(const etalon_fmha_varlen_args *args);
 
 /* Problems */
 
@@ -164,6 +190,11 @@ void mqa_logits_make(mqa_logits_case *c, rng *r, int64_t m, int64_t n, int64_t h
 void pa_mtp_draw(pa_mtp_case *c, rng *r);
 void fmha_varlen_draw(fmha_varlen_case *c, rng *r);
 void mqa_logits_draw(mqa_logits_case *c, rng *r);
+
+/* The same with FP8 keys, at the far ends: more keys than a split holds, more rows than a group holds, any head dim. */
+void pa_mtp_draw_far(pa_mtp_case *c, rng *r);
+void fmha_varlen_draw_far(fmha_varlen_case *c, rng *r);
+void mqa_logits_draw_far(mqa_logits_case *c, rng *r);
 void merge_states_draw(merge_states_case *c, rng *r);
 
 /* Key j of sequence b in a cache: [Hkv, D]. */

@@ -101,7 +101,7 @@ for op in pa_mtp fmha_varlen mqa_logits merge_states; do
         expect 0 "$op $pattern passes" '1 passed, 0 failed' "$ETALON" check "$dir/in"
     done
     gen in $op --expected
-    expect 0 "run $op" '' "$ETALON" run "$dir/in" -o "$dir/out"
+    expect 0 "run $op" "" "$ETALON" run --kernel ${op}_ref "$dir/in" -o "$dir/out"
     out=out lse=lse
     [ $op = mqa_logits ] && out=logits lse=logits
     expect 0 "run writes what gen expects of $op" '1 passed, 0 failed' \
@@ -314,6 +314,42 @@ expect 0 'explain takes it too' taken "$ETALON" explain --set window_left=3 pa_m
 expect 2 'an unknown scalar' '--set clean=1: fmha_varlen has no such scalar' "$ETALON" check --set clean=1 "$dir/tail"
 expect 2 'no value' '--set causal: expected KEY=VALUE' "$ETALON" check --set causal "$dir/tail"
 expect 2 'no policy' 'p_scale: "best", expected fixed, tile or block32' "$ETALON" check --set p_scale=best "$dir/tail"
+
+# Samples
+gen some fmha_varlen --expected --shape batch=2,ctx=40,q_len=30
+expect 0 'a sample says how many of how many' '10 of 240 rows' "$ETALON" check --sample 10 "$dir/some"
+expect 0 'a sample of more than there is' '240 of 240 rows' "$ETALON" check --sample 1000 "$dir/some"
+expect 0 'a sample in JSON' '"sampled":10,"of":240,"unit":"rows","seed":"3"' \
+    "$ETALON" check --json --sample 10 --seed 3 "$dir/some"
+expect 0 'a sample of every row of the table' 'fmha_varlen_model' "$ETALON" check --kernel all --sample 10 "$dir/some"
+expect 0 'a sample of every vector' ', 0 failed' "$ETALON" check --sample 20 "$ETALON_VECTORS"/*.safetensors
+expect 0 'a sample is computed by the reference' 'fmha_varlen_ref' "$ETALON" check --sample 10 "$dir/some"
+for count in 0 -1 many 1x '' 9223372036854775808; do
+    expect 2 "--sample '$count'" "--sample: \"$count\", expected a number from 1" \
+        "$ETALON" check --sample "$count" "$dir/some"
+done
+expect 2 'a seed that is no number' '--seed: "x"' "$ETALON" check --sample 10 --seed x "$dir/some"
+expect 2 'a seed without a sample' '--seed: nothing is drawn without --sample' "$ETALON" check --seed 2 "$dir/some"
+expect 0 'a sample of no rows' '0 of 0 rows' sh -c '"$ETALON" gen pa_mtp --shape batch=0 --expected -o "$1" &&
+    "$ETALON" check --sample 5 "$1"' sh "$dir/none_at_all"
+
+# Every row is wrong, as another mask makes it: whichever are drawn fail, the same ones for the same seed.
+"$ETALON" check --set softmax_scale=1 --sample 3 --seed 7 "$dir/some" >"$dir/first"
+"$ETALON" check --set softmax_scale=1 --sample 3 --seed 7 "$dir/some" >"$dir/second"
+"$ETALON" check --set softmax_scale=1 --sample 3 --seed 8 "$dir/some" >"$dir/third"
+expect 0 'wrong rows are named' 'out[' cat "$dir/first"
+same_bytes 'the same seed, the same sample' "$dir/first" "$dir/second"
+if cmp -s "$dir/first" "$dir/third"; then
+    not_ok 'another seed, another sample' "$(cat "$dir/third")"
+else
+    ok 'another seed, another sample'
+fi
+
+# A wrong element fails the samples that hold it and no other one.
+gen few mqa_logits --expected --shape m=8,n=20,heads=2,dim=16
+patch "$dir/few" expected_logits 25 '\0\100\234\105' # 5000
+expect 1 'a wrong element in the sample' 'logits[1, 5]' "$ETALON" check --sample 160 "$dir/few"
+expect 0 'a wrong element outside the sample' '1 of 160 elements' "$ETALON" check --sample 1 "$dir/few"
 
 # Machines
 python=

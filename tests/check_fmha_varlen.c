@@ -58,7 +58,14 @@ static void set_up(fixture *f)
 
 static etalon_status run(fixture *f)
 {
-    return etalon_fmha_varlen(f->ctx, &f->args, (etalon_workspace){ 0 });
+    etalon_workspace    work = { 0 };
+    const etalon_status refused = etalon_fmha_varlen_workspace_bytes(f->ctx, &f->args, &work.bytes);
+    if (refused != ETALON_OK)
+        return refused;
+    work.data = aligned_alloc(ETALON_WORKSPACE_ALIGN, work.bytes);
+    const etalon_status status = etalon_fmha_varlen(f->ctx, &f->args, work);
+    free(work.data);
+    return status;
 }
 
 /* One statement breaks a good call: the sentence holds the words, and no output changed. */
@@ -185,18 +192,48 @@ START_TEST(windows_are_normalised)
 }
 END_TEST
 
+/* Keys and values in host memory, of which fast rows ask FP8 and unit stride in the head dim. */
+#define KEYS(dtype_, k_, v_)                                                                                         \
+    {                                                                                                                \
+        .device = ETALON_HOST, .d_qk = 192, .d_v = 128, .k = { .dtype = dtype_, .rank = 3, .stride = { [2] = k_ } }, \
+        .v = {                                                                                                       \
+            .dtype = dtype_,                                                                                         \
+            .rank = 3,                                                                                               \
+            .stride = { [2] = v_ }                                                                                   \
+        }                                                                                                            \
+    }
+
+enum { EVERYTHING = NEEDS_AVX2 | NEEDS_AVX512 | NEEDS_NEON };
+
 static const struct {
     fmha_varlen_problem p;
+    uint32_t            have;
     const char         *want; /* NULL: none */
 } choices[] = {
-    { { .device = ETALON_HOST, .d_qk = 192, .d_v = 128 }, "fmha_varlen_ref" },
-    { { .device = ETALON_HOST, .d_qk = 1, .d_v = 1 }, "fmha_varlen_ref" },
-    { { .device = 0, .d_qk = 192, .d_v = 128 }, NULL },
+#ifdef HAVE_AVX512
+    { KEYS(ETALON_E4M3FN, 1, 1), NEEDS_AVX512 | NEEDS_AVX2, "fmha_varlen_avx512" },
+    { KEYS(ETALON_E4M3FNUZ, 1, 1), NEEDS_AVX512, "fmha_varlen_avx512" },
+#endif
+#ifdef HAVE_AVX2
+    { KEYS(ETALON_E4M3FN, 1, 1), NEEDS_AVX2, "fmha_varlen_avx2" },
+    { KEYS(ETALON_E4M3FNUZ, 1, 1), NEEDS_AVX2, "fmha_varlen_avx2" },
+#endif
+#ifdef HAVE_NEON
+    { KEYS(ETALON_E4M3FN, 1, 1), NEEDS_NEON, "fmha_varlen_neon" },
+#endif
+    { KEYS(ETALON_E4M3FN, 1, 1), NEEDS_NONE, "fmha_varlen_generic" },
+    { KEYS(ETALON_E4M3FNUZ, 1, 1), NEEDS_NAME, "fmha_varlen_generic" },
+    { KEYS(ETALON_BF16, 1, 1), EVERYTHING, "fmha_varlen_ref" },
+    { KEYS(ETALON_F32, 1, 1), EVERYTHING | NEEDS_NAME, "fmha_varlen_ref" },
+    { KEYS(ETALON_E4M3FN, 1, 2), EVERYTHING, "fmha_varlen_ref" },
+    { KEYS(ETALON_E4M3FN, 2, 1), EVERYTHING, "fmha_varlen_ref" },
+    { KEYS(ETALON_E4M3FN, -1, 1), NEEDS_NONE, "fmha_varlen_ref" },
+    { { .device = 0 }, EVERYTHING | NEEDS_NAME, NULL },
 };
 
 START_TEST(gate_selects)
 {
-    const gate_row *row = gate_select(&fmha_varlen_gate, NEEDS_NONE, &choices[_i].p);
+    const gate_row *row = gate_select(&fmha_varlen_gate, choices[_i].have, &choices[_i].p);
     if (choices[_i].want == NULL)
         ck_assert_ptr_null(row);
     else
@@ -209,6 +246,7 @@ START_TEST(the_model_answers_to_its_name)
     fixture f;
     set_up(&f);
     float exact[TOTAL_Q * HEADS * D_V];
+    f.args.kernel = "fmha_varlen_ref";
     ck_assert_ok(run(&f));
     memcpy(exact, f.out, sizeof exact);
     f.args.kernel = "fmha_varlen_model";

@@ -136,6 +136,11 @@ START_TEST(words_for_needs)
 {
     ck_assert_str_eq(gate_needs(NEEDS_NONE), "");
     ck_assert_str_eq(gate_needs(NEEDS_NAME), "by name only");
+    ck_assert_str_eq(gate_needs(NEEDS_AVX2), "AVX2, FMA, F16C");
+    ck_assert_str_eq(gate_needs(NEEDS_AVX512 | NEEDS_AVX2), "AVX2, FMA, F16C");
+    ck_assert_str_eq(gate_lacks(NEEDS_NONE), "");
+    ck_assert_str_eq(gate_lacks(NEEDS_NAME), "by name only");
+    ck_assert_str_eq(gate_lacks(NEEDS_AVX2), "the CPU lacks AVX2, FMA or F16C, or ETALON_DISABLE has avx2");
 }
 END_TEST
 

@@ -48,7 +48,14 @@ static void set_up(fixture *f)
 
 static etalon_status run(fixture *f)
 {
-    return etalon_mqa_logits(f->ctx, &f->args, (etalon_workspace){ 0 });
+    etalon_workspace    work = { 0 };
+    const etalon_status refused = etalon_mqa_logits_workspace_bytes(f->ctx, &f->args, &work.bytes);
+    if (refused != ETALON_OK)
+        return refused;
+    work.data = aligned_alloc(ETALON_WORKSPACE_ALIGN, work.bytes);
+    const etalon_status status = etalon_mqa_logits(f->ctx, &f->args, work);
+    free(work.data);
+    return status;
 }
 
 /* One statement breaks a good call: the sentence holds the words, and no output changed. */
@@ -97,18 +104,40 @@ START_TEST(refuses_wrong_extents_and_memory)
 }
 END_TEST
 
+/* Keys in host memory, of which fast rows ask FP8 and unit stride in the head dim. */
+#define KEYS(dtype_, k_)                                                                                     \
+    {                                                                                                        \
+        .device = ETALON_HOST, .h = 32, .d = 128, .k = {.dtype = dtype_, .rank = 2, .stride = { [1] = k_ } } \
+    }
+
+enum { EVERYTHING = NEEDS_AVX2 | NEEDS_AVX512 | NEEDS_NEON };
+
 static const struct {
     mqa_logits_problem p;
+    uint32_t           have;
     const char        *want; /* NULL: none */
 } choices[] = {
-    { { .device = ETALON_HOST, .h = 32, .d = 128 }, "mqa_logits_ref" },
-    { { .device = ETALON_HOST, .h = 1, .d = 1 }, "mqa_logits_ref" },
-    { { .device = 0, .h = 32, .d = 128 }, NULL },
+#ifdef HAVE_AVX512
+    { KEYS(ETALON_E4M3FN, 1), NEEDS_AVX512 | NEEDS_AVX2, "mqa_logits_avx512" },
+    { KEYS(ETALON_E4M3FNUZ, 1), NEEDS_AVX512, "mqa_logits_avx512" },
+#endif
+#ifdef HAVE_AVX2
+    { KEYS(ETALON_E4M3FN, 1), NEEDS_AVX2, "mqa_logits_avx2" },
+    { KEYS(ETALON_E4M3FNUZ, 1), NEEDS_AVX2, "mqa_logits_avx2" },
+#endif
+#ifdef HAVE_NEON
+    { KEYS(ETALON_E4M3FN, 1), NEEDS_NEON, "mqa_logits_neon" },
+#endif
+    { KEYS(ETALON_E4M3FN, 1), NEEDS_NONE, "mqa_logits_generic" },
+    { KEYS(ETALON_E4M3FNUZ, 1), NEEDS_NAME, "mqa_logits_generic" },
+    { KEYS(ETALON_E4M3FN, 2), EVERYTHING, "mqa_logits_ref" },
+    { KEYS(ETALON_E4M3FN, -1), NEEDS_NONE, "mqa_logits_ref" },
+    { { .device = 0 }, EVERYTHING | NEEDS_NAME, NULL },
 };
 
 START_TEST(gate_selects)
 {
-    const gate_row *row = gate_select(&mqa_logits_gate, NEEDS_NONE, &choices[_i].p);
+    const gate_row *row = gate_select(&mqa_logits_gate, choices[_i].have, &choices[_i].p);
     if (choices[_i].want == NULL)
         ck_assert_ptr_null(row);
     else

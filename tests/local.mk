@@ -17,6 +17,7 @@ AM_TESTS_ENVIRONMENT = \
 unit_tests = \
 	%D%/check_catalogue \
 	%D%/check_context \
+	%D%/check_features \
 	%D%/check_fmha_varlen \
 	%D%/check_fp8 \
 	%D%/check_gate \
@@ -25,6 +26,8 @@ unit_tests = \
 	%D%/check_metamorphic \
 	%D%/check_mqa_logits \
 	%D%/check_pa_mtp \
+	%D%/check_sample \
+	%D%/check_simd \
 	%D%/check_status \
 	%D%/check_tensor \
 	%D%/check_tensorfile \
@@ -38,6 +41,7 @@ shell_tests = \
 	%D%/check_headers.sh \
 	%D%/check_install.sh \
 	%D%/check_names.sh \
+	%D%/check_rows.sh \
 	%D%/check_symbols.sh \
 	%D%/check_witness.sh
 
@@ -56,6 +60,31 @@ check_LTLIBRARIES += %D%/libtesting.la
 	%D%/testing.h \
 	%D%/twin.c \
 	%D%/twin.h
+
+# simd.h with the flags of each instruction set, for check_simd.
+check_LTLIBRARIES += %D%/libprobe_generic.la
+%C%_libprobe_generic_la_SOURCES = %D%/simd_probe.h %D%/simd_probe_generic.c %D%/simd_probes.h
+%C%_libprobe_generic_la_CFLAGS = $(AM_CFLAGS) $(KERNEL_CFLAGS) $(GENERIC_CFLAGS)
+probes = %D%/libprobe_generic.la
+if HAVE_AVX2
+check_LTLIBRARIES += %D%/libprobe_avx2.la
+%C%_libprobe_avx2_la_CFLAGS = $(AM_CFLAGS) $(KERNEL_CFLAGS) $(AVX2_CFLAGS)
+probes += %D%/libprobe_avx2.la
+endif
+%C%_libprobe_avx2_la_SOURCES = %D%/simd_probe_avx2.c
+if HAVE_AVX512
+check_LTLIBRARIES += %D%/libprobe_avx512.la
+%C%_libprobe_avx512_la_CFLAGS = $(AM_CFLAGS) $(KERNEL_CFLAGS) $(AVX512_CFLAGS)
+probes += %D%/libprobe_avx512.la
+endif
+%C%_libprobe_avx512_la_SOURCES = %D%/simd_probe_avx512.c
+if HAVE_NEON
+check_LTLIBRARIES += %D%/libprobe_neon.la
+%C%_libprobe_neon_la_CFLAGS = $(AM_CFLAGS) $(KERNEL_CFLAGS) $(NEON_CFLAGS)
+probes += %D%/libprobe_neon.la
+endif
+%C%_libprobe_neon_la_SOURCES = %D%/simd_probe_neon.c
+%C%_check_simd_LDADD = $(probes) $(LDADD)
 
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)

@@ -9,6 +9,12 @@ double twin_gamma(double n)
     return n * TWIN_U / (1.0 - n * TWIN_U);
 }
 
+/* Of the docstrings: in eight partial sums or more, or in chunks of 32. */
+static double longest_sum(int64_t products)
+{
+    return fmax(32.0, ceil((double)products / 8.0));
+}
+
 double twin_out_relative(double e)
 {
     return 2.0 * e + twin_gamma(160);
@@ -382,7 +388,7 @@ static void attend_row(const attention *a, const sequence *s, int64_t i, int64_t
     for (int64_t j = 0; j < keys; j++)
         sum += r->s[j] == -INFINITY ? 0.0 : exp(r->s[j] - m);
     const double lse = m + log(sum);
-    const double e = twin_gamma(ceil((double)dqk / 8.0) + 10.0) * a->scale * norm(r->q, dqk) * k_norm;
+    const double e = twin_gamma(longest_sum(dqk) + 16.0) * a->scale * norm(r->q, dqk) * k_norm;
     result->lse[at] = lse;
     result->lse_bound[at] = twin_lse_bound(e, lse);
     result->e[at] = e;
@@ -569,7 +575,7 @@ static void logit(const etalon_mqa_logits_args *args, const double *q, const dou
     }
     const double scale = at1(&args->kv_scale, n);
     *value = scale * sum;
-    *bound = twin_gamma(ceil((double)dim / 8.0) + (double)heads + 4.0) * fabs(scale) * size;
+    *bound = twin_gamma(longest_sum(dim) + (double)heads + 16.0) * fabs(scale) * size;
 }
 
 void twin_mqa_logits(const etalon_mqa_logits_args *args, twin_mqa_logits_result *result)

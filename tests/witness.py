@@ -292,7 +292,7 @@ def attention_row(q, k, v, scale, visible):
     top = s.max()
     lse = top + np.log(np.exp(s - top).sum())
     p = np.exp(s - lse)
-    e = gamma(-(-q.size // 8) + 10) * scale * np.linalg.norm(q) * np.linalg.norm(k, axis=1).max()
+    e = gamma(max(32, -(-q.size // 8)) + 16) * scale * np.linalg.norm(q) * np.linalg.norm(k, axis=1).max()
     assert e <= 2.0**-6, "the bound does not hold for such scores"
     return p @ v, lse, (2 * e + gamma(160)) * (p @ abs(v)), e + gamma(128) + U * abs(lse)
 
@@ -368,7 +368,7 @@ def mqa_logits(tensors, metadata):
         dots = q[m] @ k[see].T
         logits[m, see] = kv_scale[see] * (weights[m] @ np.maximum(dots, 0))
         sizes = abs(kv_scale[see]) * (abs(weights[m]) @ (abs(q[m]) @ abs(k[see]).T))
-        bound[m, see] = gamma(-(-q.shape[2] // 8) + q.shape[1] + 4) * sizes
+        bound[m, see] = gamma(max(32, -(-q.shape[2] // 8)) + q.shape[1] + 16) * sizes
     return {"logits": (logits, bound)}
 
 

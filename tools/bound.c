@@ -168,12 +168,14 @@ static bool empty_row(double lse)
     return lse == -INFINITY;
 }
 
-static int64_t eighths(int64_t n)
+/* max(32, ceil(n / 8)): the longest partial sum of a dot product. */
+static int64_t longest_sum(int64_t n)
 {
-    return n / 8 + (n % 8 != 0);
+    const int64_t eighth = n / 8 + (n % 8 != 0);
+    return eighth > 32 ? eighth : 32;
 }
 
-/* e = gamma(ceil(Dqk / 8) + 10) * softmax_scale * |q| * max |k| for the rows of one sequence and KV head. */
+/* e = gamma(max(32, ceil(Dqk / 8)) + 16) * softmax_scale * |q| * max |k| for the rows of one sequence and KV head. */
 static void score_errors(bound *b, const attention *a, int64_t sequence, int64_t kv_head)
 {
     const double  k_max = key_norm_max(a, sequence, kv_head);
@@ -184,7 +186,7 @@ static void score_errors(bound *b, const attention *a, int64_t sequence, int64_t
             const double q = norm(element(&a->q, (const int64_t[]){ t, h, 0 }), a->q.dtype, a->q.stride[2], a->dqk);
             b->sequence[t] = sequence;
             if (!empty_row(value2(&b->magnitude.tensor[1], h, t)))
-                b->e[t * a->heads + h] = bound_gamma(eighths(a->dqk) + 10) * a->scale * q_scale * q * k_max;
+                b->e[t * a->heads + h] = bound_gamma(longest_sum(a->dqk) + 16) * a->scale * q_scale * q * k_max;
         }
 }
 
@@ -375,7 +377,7 @@ static double attention_bound(const bound *b, bound_class class, const int64_t *
 static double logits_bound(const bound *b, bound_class class, const int64_t *index)
 {
     const etalon_mqa_logits_args *p = &b->problem->args.mqa_logits;
-    const double relative = class == BOUND_FP8 ? MQA_FP8 : bound_gamma(eighths(p->q.shape[2]) + p->q.shape[1] + 4);
+    const double relative = class == BOUND_FP8 ? MQA_FP8 : bound_gamma(longest_sum(p->q.shape[2]) + p->q.shape[1] + 16);
     return relative * b->q_weight[index[0]] * b->k_norm[index[1]];
 }
 

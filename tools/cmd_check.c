@@ -1,7 +1,9 @@
 /* etalon check: computes what files hold the inputs of, and judges what they hold the outputs of. */
 #include "bound.h"
 #include "program.h"
+#include "sample.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
@@ -15,6 +17,8 @@ typedef struct check {
     bool             all;    /* every row */
     program_settings settings;
     bound_class      file_class;
+    int64_t          sample; /* outputs to verify; 0: all */
+    uint64_t         seed;
     bool             json;
     int              file_width;
     bool             header; /* is printed */
@@ -23,17 +27,22 @@ typedef struct check {
 
 /* One file under test. */
 typedef struct subject {
-    const char             *path;
-    tensorfile              file;
-    oracle_problem          problem;
-    const char             *serving;
-    bound                   bound;
-    const tensorfile_entry *expected[ORACLE_OUTPUTS], *result[ORACLE_OUTPUTS];
+    const char    *path;
+    tensorfile     file;
+    oracle_problem problem;
+    const char    *row; /* computes what results are compared with */
+    bound          bound;
+    etalon_tensor  expected[ORACLE_OUTPUTS], result[ORACLE_OUTPUTS]; /* absent, or the file's; with --sample, copies */
+    sample         sample;                                           /* its problem is NULL without --sample */
+
+    oracle_result computed; /* of `row`; made when first needed */
+    bool          has_computed;
 
     /* pa_mtp: the same problem with q rounded to E4M3FN, as kernels on FP8 matrix units do; made when first needed */
     bool           has_rounded;
     etalon_tensor  rounded_q;
     oracle_problem rounded_problem;
+    sample         rounded_sample; /* shares the numbers of `sample` */
     oracle_result  rounded;
     bound          rounded_bound;
 } subject;
@@ -94,7 +103,12 @@ static json_t *verdict_json(const verdict *v, const char *yardstick)
     return object;
 }
 
-static void print_json(const subject *s, const line *l)
+static bool samples(const subject *s)
+{
+    return s->sample.problem != NULL;
+}
+
+static void print_json(const check *c, const subject *s, const line *l)
 {
     json_t *object = json_object(), *tensors = json_object();
     for (int i = 0; i < s->problem.op->output_count; i++)
@@ -108,6 +122,12 @@ static void print_json(const subject *s, const line *l)
     json_object_set_new(object, "ratio", report_number(line_ratio(l)));
     json_object_set_new(object, "row_ratio", report_number(l->judged[0] ? l->v[0].row_ratio : 0.0));
     json_object_set_new(object, "lse_max_abs", l->judged[1] ? report_number(l->v[1].m.max_abs) : json_null());
+    if (samples(s)) {
+        json_object_set_new(object, "sampled", json_integer(s->sample.count));
+        json_object_set_new(object, "of", json_integer(s->sample.of));
+        json_object_set_new(object, "unit", json_string(sample_unit(&s->sample)));
+        json_object_set_new(object, "seed", json_sprintf("%" PRIu64, c->seed)); /* JSON's integers are signed here */
+    }
     json_object_set_new(object, "tensors", tensors);
     report_json(object);
 }
@@ -118,9 +138,9 @@ static void print_header(check *c)
 {
     if (c->header || c->json)
         return;
-    printf("%-*s  %-11s  %-*s  %-7s  %9s  %9s  %9s  %9s  %12s  %9s  %10s  %9s\n", c->file_width, "file", "op",
+    printf("%-*s  %-11s  %-*s  %-7s  %9s  %9s  %9s  %9s  %12s  %9s  %10s  %9s%s\n", c->file_width, "file", "op",
            KERNEL_WIDTH, "kernel", "verdict", "err/bound", "row ratio", "max abs", "err/std", "cosine", "calc_diff",
-           "max ulp", "lse diff");
+           "max ulp", "lse diff", c->sample > 0 ? "  verified" : "");
     c->header = true;
 }
 
@@ -211,11 +231,13 @@ static void print_line(check *c, const subject *s, const line *l)
     program_progress_end();
     *(pass ? &c->passed : &c->failed) += 1;
     if (c->json) {
-        print_json(s, l);
+        print_json(c, s, l);
         return;
     }
     print_lead(c, s, l->kernel, pass ? "PASS" : "FAIL");
     print_numbers(l);
+    if (samples(s))
+        printf("  %" PRId64 " of %" PRId64 " %s", s->sample.count, s->sample.of, sample_unit(&s->sample));
     putchar('\n');
     if (!pass)
         print_why(s, l);
@@ -246,6 +268,51 @@ static int print_error(check *c, const char *path, const char *sentence)
     return EXIT_BAD;
 }
 
+/* Calls
+ * -----
+ * Of the whole problem, or of the sample.
+ */
+static bool explain(const check *c, const subject *s, const char *kernel, etalon_explain_fn *row, void *user,
+                    tensorfile_error *error)
+{
+    if (samples(s))
+        return sample_explain(c->ctx, &s->sample, kernel, row, user, error);
+    return oracle_explain(c->ctx, &s->problem, kernel, row, user, error);
+}
+
+static bool run(const check *c, const subject *s, const char *kernel, oracle_result *result, tensorfile_error *error)
+{
+    program_progress("%s: %s", s->path, kernel);
+    if (samples(s))
+        return sample_run(c->ctx, &s->sample, kernel, result, error);
+    return oracle_run(c->ctx, &s->problem, kernel, result, error);
+}
+
+static bool prepare(const check *c, subject *s, bound_class class, tensorfile_error *error)
+{
+    program_progress("%s: bounds", s->path);
+    if (samples(s))
+        return sample_bound(c->ctx, &s->sample, class, &s->bound, error);
+    return bound_prepare(c->ctx, &s->problem, class, &s->bound, error);
+}
+
+static bool judge(const subject *s, const bound *b, bound_class class, int output, const etalon_tensor *got,
+                  const etalon_tensor *want, bool poisoned, verdict *v, tensorfile_error *error)
+{
+    if (samples(s))
+        return sample_judge(&s->sample, b, class, output, got, want, poisoned, v, error);
+    return bound_judge(b, class, output, got, want, poisoned, v, error);
+}
+
+/* What s->row computes: once, though a file may hold both what to expect and a result. */
+static bool compute(const check *c, subject *s, tensorfile_error *error)
+{
+    if (s->has_computed)
+        return true;
+    s->has_computed = true;
+    return run(c, s, s->row, &s->computed, error);
+}
+
 /* Judgement
  * ---------
  */
@@ -259,9 +326,15 @@ static bool prepare_rounded(const check *c, subject *s, tensorfile_error *error)
     if (s->has_rounded)
         return true;
     s->has_rounded = true;
-    if (!bound_round_q(&s->problem, &s->rounded_q, &s->rounded_problem, error))
-        return false;
-    return oracle_run(c->ctx, &s->rounded_problem, NULL, &s->rounded, error) &&
+    program_progress("%s: rounded q", s->path);
+    if (samples(s)) {
+        s->rounded_sample = s->sample;
+        s->rounded_sample.round_q = true;
+        return sample_run(c->ctx, &s->rounded_sample, s->row, &s->rounded, error) &&
+               sample_bound(c->ctx, &s->rounded_sample, BOUND_FP8, &s->rounded_bound, error);
+    }
+    return bound_round_q(&s->problem, &s->rounded_q, &s->rounded_problem, error) &&
+           oracle_run(c->ctx, &s->rounded_problem, s->row, &s->rounded, error) &&
            bound_prepare(c->ctx, &s->rounded_problem, BOUND_FP8, &s->rounded_bound, error);
 }
 
@@ -271,7 +344,7 @@ static bool judge_output(const check *c, subject *s, int output, const etalon_te
 {
     verdict *v = &l->v[output];
     l->judged[output] = true;
-    if (!bound_judge(&s->bound, l->class, output, got, want, poisoned, v, error))
+    if (!judge(s, &s->bound, l->class, output, got, want, poisoned, v, error))
         return false;
     if (!rounds_q(s, l->class))
         return true;
@@ -280,7 +353,7 @@ static bool judge_output(const check *c, subject *s, int output, const etalon_te
     if (v->pass)
         return true;
     if (!prepare_rounded(c, s, error) ||
-        !bound_judge(&s->rounded_bound, l->class, output, got, &s->rounded.tensor[output], poisoned, &other, error))
+        !judge(s, &s->rounded_bound, l->class, output, got, &s->rounded.tensor[output], poisoned, &other, error))
         return false;
     if (!other.pass && !(verdict_ratio(&other) < verdict_ratio(v)))
         return true;
@@ -297,34 +370,39 @@ static bound_class row_class(const char *kernel)
     return length > tail && strcmp(kernel + length - tail, suffix) == 0 ? BOUND_FP8 : BOUND_FP32;
 }
 
+static bool check_computed(check *c, subject *s, const char *kernel, const oracle_result *computed,
+                           tensorfile_error *error)
+{
+    line l = { .kernel = kernel, .class = row_class(kernel) };
+    for (int i = 0; i < s->problem.op->output_count; i++)
+        if (s->expected[i].data != NULL &&
+            !judge_output(c, s, i, &computed->tensor[i], &s->expected[i], true, &l, error))
+            return false;
+    print_line(c, s, &l);
+    return true;
+}
+
 static bool check_row(check *c, subject *s, const char *kernel, tensorfile_error *error)
 {
-    oracle_result computed;
-    line          l = { .kernel = kernel, .class = row_class(kernel) };
-    program_progress("%s: %s", s->path, kernel);
-    bool ok = oracle_run(c->ctx, &s->problem, kernel, &computed, error);
-    for (int i = 0; ok && i < s->problem.op->output_count; i++)
-        if (s->expected[i] != NULL)
-            ok = judge_output(c, s, i, &computed.tensor[i], &s->expected[i]->tensor, true, &l, error);
+    oracle_result computed = { 0 };
+    if (strcmp(kernel, s->row) == 0)
+        return compute(c, s, error) && check_computed(c, s, kernel, &s->computed, error);
+    const bool ok = run(c, s, kernel, &computed, error) && check_computed(c, s, kernel, &computed, error);
     oracle_result_free(&computed);
-    if (ok)
-        print_line(c, s, &l);
     return ok;
 }
 
 static bool check_result(check *c, subject *s, tensorfile_error *error)
 {
-    oracle_result reference;
-    line          l = { .kernel = "(file)", .class = c->file_class };
-    program_progress("%s: %s", s->path, c->kernel == NULL ? s->serving : c->kernel);
-    bool ok = oracle_run(c->ctx, &s->problem, c->kernel, &reference, error);
-    for (int i = 0; ok && i < s->problem.op->output_count; i++)
-        if (s->result[i] != NULL)
-            ok = judge_output(c, s, i, &s->result[i]->tensor, &reference.tensor[i], false, &l, error);
-    oracle_result_free(&reference);
-    if (ok)
-        print_line(c, s, &l);
-    return ok;
+    line l = { .kernel = "(file)", .class = c->file_class };
+    if (!compute(c, s, error))
+        return false;
+    for (int i = 0; i < s->problem.op->output_count; i++)
+        if (s->result[i].data != NULL &&
+            !judge_output(c, s, i, &s->result[i], &s->computed.tensor[i], false, &l, error))
+            return false;
+    print_line(c, s, &l);
+    return true;
 }
 
 /* Rows
@@ -345,7 +423,7 @@ static void note_reason(void *user, const char *kernel, const char *reason)
 static bool check_row_or_skip(check *c, subject *s, const char *kernel, tensorfile_error *error)
 {
     row_reason reason = { .kernel = kernel };
-    if (!oracle_explain(c->ctx, &s->problem, kernel, note_reason, &reason, error))
+    if (!explain(c, s, kernel, note_reason, &reason, error))
         return false;
     if (reason.text[0] == '\0')
         return check_row(c, s, kernel, error);
@@ -365,9 +443,9 @@ static bool check_all_rows(check *c, subject *s, tensorfile_error *error)
 /* Files
  * -----
  */
-static bool has_any(const tensorfile_entry *const *entries)
+static bool has_any(const etalon_tensor *tensors)
 {
-    return entries[0] != NULL || entries[1] != NULL;
+    return tensors[0].data != NULL || tensors[1].data != NULL;
 }
 
 static bool is_number(etalon_dtype dtype)
@@ -405,13 +483,23 @@ static bool check_output(const subject *s, int output, const tensorfile_entry *e
     return oracle_fail(error, "%s: shape %s, expected %s", entry->name, has, needs);
 }
 
+/* The tensor under one of the names, if the file has one. */
+static bool find_output(const subject *s, int output, const char *names, etalon_tensor *t, tensorfile_error *error)
+{
+    const tensorfile_entry *entry;
+    if (!oracle_find_tensor(&s->file, names, &entry, error) || !check_output(s, output, entry, error))
+        return false;
+    if (entry != NULL)
+        *t = entry->tensor;
+    return true;
+}
+
 static bool find_outputs(subject *s, tensorfile_error *error)
 {
     for (int i = 0; i < s->problem.op->output_count; i++) {
         const oracle_output *o = &s->problem.op->outputs[i];
-        if (!oracle_find_tensor(&s->file, o->expected, &s->expected[i], error) ||
-            !oracle_find_tensor(&s->file, o->names, &s->result[i], error) ||
-            !check_output(s, i, s->expected[i], error) || !check_output(s, i, s->result[i], error))
+        if (!find_output(s, i, o->expected, &s->expected[i], error) ||
+            !find_output(s, i, o->names, &s->result[i], error))
             return false;
     }
     if (has_any(s->expected) || has_any(s->result))
@@ -419,6 +507,28 @@ static bool find_outputs(subject *s, tensorfile_error *error)
     const oracle_output *first = &s->problem.op->outputs[0];
     return oracle_fail(error, "nothing to check: no tensor %s to compare the reference with, and no %s of a kernel",
                        oracle_first_name(first->expected), oracle_first_name(first->names));
+}
+
+/* Copies of what the sample needs of the file's tensor, in its place. */
+static bool gather(const subject *s, int output, etalon_tensor *t, tensorfile_error *error)
+{
+    const etalon_tensor whole = *t;
+    *t = (etalon_tensor){ 0 };
+    return whole.data == NULL || sample_gather(&s->sample, output, &whole, t, error);
+}
+
+static bool draw_sample(const check *c, subject *s, tensorfile_error *error)
+{
+    if (c->sample == 0)
+        return true;
+    if (!sample_draw(&s->problem, c->sample, c->seed, &s->sample, error))
+        return false;
+    bool ok = true;
+    for (int i = 0; i < ORACLE_OUTPUTS; i++) { /* all of them, so that none is left that must not be freed */
+        ok = gather(s, i, &s->expected[i], error) && ok;
+        ok = gather(s, i, &s->result[i], error) && ok;
+    }
+    return ok;
 }
 
 static bool is_known(const oracle_op *op, const char *name)
@@ -441,33 +551,53 @@ static void note_unknown(const subject *s)
                           s->problem.op->name);
 }
 
+/* The bound of FP8 rows costs two more calls of the operation: only where something is held to it. */
+static bound_class class_needed(const check *c, const subject *s)
+{
+    const bool result = has_any(s->result) && c->file_class == BOUND_FP8;
+    const bool row = has_any(s->expected) && (c->all || row_class(s->row) == BOUND_FP8);
+    return result || row ? BOUND_FP8 : BOUND_FP32;
+}
+
 static bool check_subject(check *c, subject *s, tensorfile_error *error)
 {
     const bool rows = has_any(s->expected), result = has_any(s->result);
-    const bool fp8 = (result && c->file_class == BOUND_FP8) || (rows && (c->all || c->kernel != NULL));
-    program_progress("%s: bounds", s->path);
-    if (!bound_prepare(c->ctx, &s->problem, fp8 ? BOUND_FP8 : BOUND_FP32, &s->bound, error))
+    if (!prepare(c, s, class_needed(c, s), error))
         return false;
     if (rows && c->all && !check_all_rows(c, s, error))
         return false;
-    if (rows && !c->all && !check_row(c, s, c->kernel == NULL ? s->serving : c->kernel, error))
+    if (rows && !c->all && !check_row(c, s, s->row, error))
         return false;
     return !result || check_result(c, s, error);
+}
+
+/* Named, or the one that serves the call; of a sample, the formula. */
+static bool choose_row(const check *c, subject *s, tensorfile_error *error)
+{
+    const char *serving = oracle_serving_row(c->ctx, &s->problem, error); /* and every check of the call */
+    s->row = c->kernel != NULL ? c->kernel : c->sample > 0 ? s->problem.op->reference : serving;
+    return serving != NULL;
 }
 
 static bool open_subject(const check *c, subject *s, tensorfile_error *error)
 {
     return tensorfile_read(s->path, &s->file, error) &&
-           program_bind(&s->file, c->op, &c->settings, &s->problem, error) &&
-           (s->serving = oracle_serving_row(c->ctx, &s->problem, error)) != NULL && find_outputs(s, error);
+           program_bind(&s->file, c->op, &c->settings, &s->problem, error) && choose_row(c, s, error) &&
+           find_outputs(s, error) && draw_sample(c, s, error);
 }
 
 static void close_subject(subject *s)
 {
+    for (int i = 0; i < ORACLE_OUTPUTS && samples(s); i++) {
+        free(s->expected[i].data);
+        free(s->result[i].data);
+    }
     bound_free(&s->bound);
     bound_free(&s->rounded_bound);
+    oracle_result_free(&s->computed);
     oracle_result_free(&s->rounded);
     free(s->rounded_q.data);
+    sample_free(&s->sample);
     tensorfile_free(&s->file);
 }
 
@@ -510,16 +640,30 @@ static int check_files(check *c, char **paths)
     return code;
 }
 
+static bool read_sample(const char *text, int64_t *count)
+{
+    char *end;
+    errno = 0;
+    const long long value = strtoll(text, &end, 10);
+    *count = value;
+    if (end != text && *end == '\0' && errno == 0 && value > 0)
+        return true;
+    program_error(NULL, "--sample: \"%s\", expected a number from 1 to 2^63 - 1", text);
+    return false;
+}
+
 int cmd_check(int argc, char **argv)
 {
-    enum { OP = 1, KERNEL, SET, TOLERANCE, JSON, THREADS, HELP };
+    enum { OP = 1, KERNEL, SET, TOLERANCE, SAMPLE, SEED, JSON, THREADS, HELP };
     static const struct option options[] = {
-        { "op", required_argument, NULL, OP },   { "kernel", required_argument, NULL, KERNEL },
-        { "set", required_argument, NULL, SET }, { "tolerance", required_argument, NULL, TOLERANCE },
-        { "json", no_argument, NULL, JSON },     { "threads", required_argument, NULL, THREADS },
-        { "help", no_argument, NULL, HELP },     { 0 },
+        { "op", required_argument, NULL, OP },         { "kernel", required_argument, NULL, KERNEL },
+        { "set", required_argument, NULL, SET },       { "tolerance", required_argument, NULL, TOLERANCE },
+        { "sample", required_argument, NULL, SAMPLE }, { "seed", required_argument, NULL, SEED },
+        { "json", no_argument, NULL, JSON },           { "threads", required_argument, NULL, THREADS },
+        { "help", no_argument, NULL, HELP },           { 0 },
     };
-    check       c = { .file_class = BOUND_FP8, .file_width = 4 };
+    check       c = { .file_class = BOUND_FP8, .seed = 1, .file_width = 4 };
+    bool        has_seed = false;
     const char *op = NULL, *threads = NULL, *tolerance = "fp8";
     for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (o) {
@@ -536,6 +680,15 @@ int cmd_check(int argc, char **argv)
         case TOLERANCE:
             tolerance = optarg;
             break;
+        case SAMPLE:
+            if (!read_sample(optarg, &c.sample))
+                return program_bad_usage("check");
+            break;
+        case SEED:
+            if (!program_seed(optarg, &c.seed))
+                return program_bad_usage("check");
+            has_seed = true;
+            break;
         case JSON:
             c.json = true;
             break;
@@ -550,6 +703,10 @@ int cmd_check(int argc, char **argv)
     }
     if (strcmp(tolerance, "fp32") != 0 && strcmp(tolerance, "fp8") != 0) {
         program_error(NULL, "--tolerance: \"%s\", expected fp32 or fp8", tolerance);
+        return program_bad_usage("check");
+    }
+    if (has_seed && c.sample == 0) {
+        program_error(NULL, "--seed: nothing is drawn without --sample");
         return program_bad_usage("check");
     }
     if (optind == argc) {

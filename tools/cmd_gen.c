@@ -2,7 +2,6 @@
 #include "program.h"
 #include "generate.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,17 +41,6 @@ static int write_problem(const gen *g)
         program_error(about, "%s", error.text);
     generate_free(&file);
     return ok ? 0 : EXIT_BAD;
-}
-
-static bool read_seed(const char *text, uint64_t *seed)
-{
-    char *end;
-    errno = 0;
-    *seed = strtoull(text, &end, 0);
-    if (end != text && *end == '\0' && errno == 0 && strchr(text, '-') == NULL)
-        return true;
-    program_error(NULL, "--seed: \"%s\", expected a number from 0 to 2^64 - 1", text);
-    return false;
 }
 
 static bool is_list(const char *text)
@@ -101,7 +89,7 @@ int cmd_gen(int argc, char **argv)
             g.request.pattern = optarg;
             break;
         case SEED:
-            if (!read_seed(optarg, &g.request.seed))
+            if (!program_seed(optarg, &g.request.seed))
                 code = program_bad_usage("gen");
             break;
         case EXPECTED:

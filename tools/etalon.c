@@ -19,8 +19,8 @@ typedef struct command {
 
 static const command commands[] = {
     { "check", cmd_check,
-      "etalon check [--kernel STEM|all] [--op OP] [--set KEY=VALUE]... [--tolerance fp32|fp8] [--json] [--threads N] "
-      "FILE...\n"
+      "etalon check [--kernel STEM|all] [--op OP] [--set KEY=VALUE]... [--tolerance fp32|fp8] [--sample N [--seed S]]\n"
+      "             [--json] [--threads N] FILE...\n"
       "\n"
       "Computes each file's operation and compares with its expected_* tensors. A result of another kernel in the file "
       "(out,\n"
@@ -32,6 +32,10 @@ static const command commands[] = {
       "rows\n"
       "                    p_scale=fixed|tile|block32 and tile_keys=128\n"
       "  --tolerance T     class of the bounds for results in the file: fp8 (default) or fp32\n"
+      "  --sample N        verifies N outputs instead of all: rows (token, head); of mqa_logits, elements. Computed by "
+      "the\n"
+      "                    reference, unless --kernel names a row; reads no more of a file than they depend on\n"
+      "  --seed S          which ones (default 1)\n"
       "  --json            one JSON object a line\n"
       "  --threads N       threads, 0 for as many as there are\n"
       "\n"
@@ -146,6 +150,17 @@ etalon_context *program_context(const char *threads)
         return ctx;
     program_error(NULL, "%s", etalon_last_error());
     return NULL;
+}
+
+bool program_seed(const char *text, uint64_t *seed)
+{
+    char *end;
+    errno = 0;
+    *seed = strtoull(text, &end, 0);
+    if (end != text && *end == '\0' && errno == 0 && strchr(text, '-') == NULL)
+        return true;
+    program_error(NULL, "--seed: \"%s\", expected a number from 0 to 2^64 - 1", text);
+    return false;
 }
 
 bool program_op(const char *name, const oracle_op **op)

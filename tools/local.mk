@@ -15,6 +15,8 @@ noinst_LTLIBRARIES += %D%/libtools.la
 	%D%/oracle.h \
 	%D%/random.h \
 	%D%/safetensors.c \
+	%D%/sample.c \
+	%D%/sample.h \
 	%D%/tensorfile.c \
 	%D%/tensorfile.h \
 	%D%/tensorfile_formats.h

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* Tables
@@ -454,16 +455,50 @@ static oracle_args with_outputs(const oracle_problem *problem, const oracle_resu
     return args;
 }
 
+/* Addresses that nothing reads or writes: the checks of a call want no memory for its results. */
+typedef struct reservation {
+    oracle_result outputs;
+    void         *at[ORACLE_OUTPUTS];
+    size_t        bytes[ORACLE_OUTPUTS];
+} reservation;
+
+static bool reserve_output(const oracle_problem *problem, int output, reservation *r, tensorfile_error *error)
+{
+    const oracle_output *o = &problem->op->outputs[output];
+    int64_t              shape[3], bytes;
+    oracle_output_shape(problem, output, shape);
+    if (!bytes_of(ETALON_F32, o->rank, shape, &bytes))
+        return oracle_fail(error, "%s: its bytes overflow 64 bits", oracle_first_name(o->names));
+    const size_t length = bytes > 0 ? (size_t)bytes : 1;
+    void *const  at = mmap(NULL, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED)
+        return oracle_fail(error, "%s: %" PRId64 " bytes of address space cannot be had", oracle_first_name(o->names),
+                           bytes);
+    r->at[output] = at;
+    r->bytes[output] = length;
+    r->outputs.tensor[output] = etalon_tensor_dense(at, ETALON_F32, o->rank, shape);
+    return true;
+}
+
+static void release_outputs(const reservation *r)
+{
+    for (int i = 0; i < ORACLE_OUTPUTS; i++)
+        if (r->at[i] != NULL)
+            munmap(r->at[i], r->bytes[i]);
+}
+
 bool oracle_explain(const etalon_context *ctx, const oracle_problem *problem, const char *kernel,
                     etalon_explain_fn *row, void *user, tensorfile_error *error)
 {
-    oracle_result outputs = { 0 };
-    bool          ok = allocate_outputs(problem, &outputs, error);
+    reservation r = { 0 };
+    bool        ok = true;
+    for (int i = 0; ok && i < problem->op->output_count; i++)
+        ok = reserve_output(problem, i, &r, error);
     if (ok) {
-        const oracle_args args = with_outputs(problem, &outputs, kernel);
+        const oracle_args args = with_outputs(problem, &r.outputs, kernel);
         ok = problem->op->explain(ctx, &args, row, user) == ETALON_OK || oracle_fail(error, "%s", etalon_last_error());
     }
-    oracle_result_free(&outputs);
+    release_outputs(&r);
     return ok;
 }
 

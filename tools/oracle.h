@@ -121,7 +121,10 @@ bool oracle_allocate(const char *name, etalon_dtype dtype, int32_t rank, const i
 /** Elements of a tensor. */
 int64_t oracle_elements(const etalon_tensor *t);
 
-/** Runs every check of the operation, and calls row() as etalon_<op>_explain does. kernel may be NULL. */
+/**
+ * Runs every check of the operation, and calls row() as etalon_<op>_explain does. kernel may be NULL. The outputs need
+ * no memory for that.
+ */
 bool oracle_explain(const etalon_context *ctx, const oracle_problem *problem, const char *kernel,
                     etalon_explain_fn *row, void *user, tensorfile_error *error);
 

@@ -43,6 +43,9 @@ int program_bad_usage(const char *command);
 /** A context with as many threads as text says (NULL: as many as there are); NULL after an error. */
 etalon_context *program_context(const char *threads);
 
+/** A number from 0 to 2^64 - 1; false after an error. */
+bool program_seed(const char *text, uint64_t *seed);
+
 /** The operation of that name; false after an error. name NULL: *op is NULL. */
 bool program_op(const char *name, const oracle_op **op);
 

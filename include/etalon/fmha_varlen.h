@@ -64,9 +64,10 @@ typedef struct etalon_fmha_varlen_args {
  * @retval ETALON_ERROR_DEVICE              launch failed; outputs are undefined
  *
  * Accuracy of the fp32 rows, in real (dequantised) values with Euclidean norms, p[j] = exp(s[j] - lse), u = 2^-24 and
- * gamma(n) = n u / (1 - n u); they add a dot product in eight partial sums or more, and keys in blocks of 64 or fewer:
+ * gamma(n) = n u / (1 - n u); they add a dot product in eight partial sums or more, or in chunks of 32 products, and
+ * keys in blocks of 64 or fewer:
  *
- *   e = gamma(ceil(Dqk / 8) + 10) * softmax_scale * |q[i, :]| * max_{j visible} |k[j, :]|
+ *   e = gamma(max(32, ceil(Dqk / 8)) + 16) * softmax_scale * |q[i, :]| * max_{j visible} |k[j, :]|
  *   |lse - exact| <= e + gamma(128) + u |lse|
  *   |out - exact| <= (2 e + gamma(160)) * sum_j p[j] |v[j, d]|, and 2^-8 |exact| more where out is BF16
  *

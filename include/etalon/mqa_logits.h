@@ -48,8 +48,9 @@ typedef struct etalon_mqa_logits_args {
  * @retval ETALON_ERROR_DEVICE              launch failed; logits are undefined
  *
  * Accuracy of the fp32 rows, with Euclidean norms, gamma(n) = n u / (1 - n u) and u = 2^-24; the products of two FP8
- * values are exact in fp32, and a dot product is added in eight partial sums or more:
- *   |logits - exact| <= gamma(ceil(D / 8) + H + 4) * |kv_scale[n]| * sum_h |weights[m, h]| |q[m, h, :]| |k[n, :]|
+ * values are exact in fp32, and a dot product is added in eight partial sums or more, or in chunks of 32 products:
+ *   |logits - exact| <= gamma(max(32, ceil(D / 8)) + H + 16) * |kv_scale[n]|
+ *                       * sum_h |weights[m, h]| |q[m, h, :]| |k[n, :]|
  *
  * Source: [DSA] eq. 1
  */

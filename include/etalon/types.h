@@ -108,7 +108,7 @@ ETALON_API etalon_tensor etalon_tensor_dense(void *data, etalon_dtype dtype, int
 /* Workspace
  * ---------
  * Scratch memory of the caller. etalon_<op>_workspace_bytes() tells how much the kernel that will serve these
- * arguments needs, 0 included; data is aligned to ETALON_WORKSPACE_ALIGN. The content means nothing before or after.
+ * arguments needs, a multiple of ETALON_WORKSPACE_ALIGN, 0 included; data is aligned to that. The content means nothing before or after.
  */
 #define ETALON_WORKSPACE_ALIGN 256
 
@@ -121,6 +121,9 @@ typedef struct etalon_workspace {
  * -------
  * What this process may use. Immutable after creation, shared freely between threads. Results do not depend on it
  * beyond the choice of kernel: any number of threads gives the same bits.
+ *
+ * A context has the features of this CPU that kernels ask for. The environment variable ETALON_DISABLE, read at
+ * creation, takes some away: "avx512,avx2" leaves the rows that need neither. It never adds one.
  */
 typedef struct etalon_context etalon_context;
 
@@ -133,7 +136,8 @@ typedef struct etalon_context_options {
 
 /**
  * @param options  NULL for the defaults
- * @retval ETALON_ERROR_INVALID_ARGUMENT  ctx is NULL, or threads is negative or above 1024
+ * @retval ETALON_ERROR_INVALID_ARGUMENT  ctx is NULL, or threads is negative or above 1024, or ETALON_DISABLE holds a
+ *                                        name that is not avx2, avx512 or neon
  * @retval ETALON_ERROR_OUT_OF_MEMORY
  */
 ETALON_API etalon_status etalon_context_create(const etalon_context_options *options, etalon_context **ctx);

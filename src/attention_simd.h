@@ -1,0 +1,258 @@
+/* The tasks of the SIMD rows of pa_mtp and fmha_varlen: groups of rows, splits of the keys, threads.
+ *
+ * The plan depends on the problem alone, so the bits of the result do not depend on the number of threads. Where the groups
+ * are too few to keep a machine busy, the keys of each are split, and the parts are joined in order.
+ */
+#ifndef ETALON_ATTENTION_SIMD_H
+#define ETALON_ATTENTION_SIMD_H
+
+#include "attention_tile.h"
+#include "context.h"
+
+enum {
+    ENOUGH_TASKS = 64, /* to keep the threads of a large machine busy and balanced */
+    MOST_SPLITS = 32,
+    LEAST_SPLIT_KEYS = 2048 /* eight tiles: joining costs a hundredth of them */
+};
+
+/* What the two operations have in common. */
+typedef struct attention_job {
+    const void               *problem;
+    const etalon_tensor      *q, *out, *lse, *cu_seqlens_q;
+    const attention_descales *descale;
+    attention_mask            mask;
+    double                    softmax_scale;
+    int64_t                   batch, heads, kv_heads, d_qk, d_v;
+    attend_keys (*keys)(const void *problem, int64_t b, int64_t kv_head);
+    int64_t (*length)(const void *problem, int64_t b); /* keys of a sequence */
+} attention_job;
+
+typedef struct attention_plan {
+    int64_t groups, splits, tasks; /* groups: of the longest sequence, for each KV head */
+} attention_plan;
+
+/* One group: sequence, KV head, rows. */
+typedef struct attention_group {
+    int64_t b, kv_head, first_token, tokens, first_row;
+} attention_group;
+
+static int64_t attention_ratio(const attention_job *job)
+{
+    return job->heads / job->kv_heads;
+}
+
+static attention_plan attention_plan_of(const attention_job *job)
+{
+    int64_t rows = 0, keys = 0;
+    for (int64_t b = 0; b < job->batch; b++) {
+        const int64_t tokens = index_at(job->cu_seqlens_q, b + 1) - index_at(job->cu_seqlens_q, b);
+        rows = tile_most(rows, tokens * attention_ratio(job));
+        keys = tile_most(keys, job->length(job->problem, b));
+    }
+    attention_plan plan = { .groups = (rows + GROUP_ROWS - 1) / GROUP_ROWS };
+    const int64_t  whole = tile_most(1, job->batch * job->kv_heads * plan.groups);
+    plan.splits = tile_most(1, tile_least(tile_least(ENOUGH_TASKS / whole, MOST_SPLITS), keys / LEAST_SPLIT_KEYS));
+    plan.tasks = job->batch * job->kv_heads * plan.groups * plan.splits;
+    return plan;
+}
+
+/* Floats, made a multiple of the workspace's alignment. */
+static int64_t attention_aligned(int64_t floats)
+{
+    enum { ALIGN = ETALON_WORKSPACE_ALIGN / sizeof(float) };
+    return (floats + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+/* The part of one split: O, M and l of each row. */
+static int64_t attention_part_floats(const attention_job *job)
+{
+    return attention_aligned(GROUP_ROWS * (job->d_v + 2));
+}
+
+static int64_t attention_scratch_floats(const attention_job *job)
+{
+    return attention_aligned(tile_scratch_floats(job->d_qk, job->d_v));
+}
+
+static size_t attention_workspace(const etalon_context *ctx, const attention_job *job)
+{
+    const attention_plan plan = attention_plan_of(job);
+    const int64_t        parts = plan.splits > 1 ? plan.tasks * attention_part_floats(job) : 0;
+    return sizeof(float) * (size_t)(context_threads(ctx, plan.tasks) * attention_scratch_floats(job) + parts);
+}
+
+/* Groups in descending order: under a causal mask the last ones have the most keys. */
+static attention_group attention_group_at(const attention_job *job, attention_plan plan, int64_t i)
+{
+    attention_group g;
+    g.first_row = (plan.groups - 1 - i % plan.groups) * GROUP_ROWS;
+    g.kv_head = i / plan.groups % job->kv_heads;
+    g.b = i / plan.groups / job->kv_heads;
+    g.first_token = index_at(job->cu_seqlens_q, g.b);
+    g.tokens = index_at(job->cu_seqlens_q, g.b + 1) - g.first_token;
+    return g;
+}
+
+static int64_t attention_group_rows(const attention_job *job, const attention_group *g)
+{
+    return tile_most(0, tile_least(GROUP_ROWS, g->tokens * attention_ratio(job) - g->first_row));
+}
+
+/* Query token, counted in its sequence, and query head of a row of the group. */
+static int64_t attention_token(const attention_job *job, const attention_group *g, int64_t r)
+{
+    return (g->first_row + r) / attention_ratio(job);
+}
+
+static int64_t attention_head(const attention_job *job, const attention_group *g, int64_t r)
+{
+    return g->kv_head * attention_ratio(job) + (g->first_row + r) % attention_ratio(job);
+}
+
+/* q of the group: in blocks of rows, [d][rows of the block]; of few rows each in one piece, zeros after it. */
+static void attention_pack_q(const attention_job *job, const attention_group *g, const tile_rows *rows, float *q)
+{
+    float row[ETALON_MAX_HEAD_DIM] = { 0 };
+    for (int64_t r = 0; r < rows->count; r++) {
+        const int64_t first = r / rows->block * rows->block, width = tile_least(rows->block, rows->count - first);
+        const char *at = tensor_at3(job->q, g->first_token + attention_token(job, g, r), attention_head(job, g, r), 0);
+        element_load_row(row, at, job->q->dtype, job->q->stride[2], job->d_qk);
+        if (rows->count <= FEW_ROWS)
+            memcpy(q + r * ETALON_MAX_HEAD_DIM, row, sizeof row);
+        for (int64_t d = 0; d < job->d_qk && rows->count > FEW_ROWS; d++)
+            q[first * job->d_qk + d * width + (r - first)] = row[d];
+    }
+}
+
+/* log2(e) * scale in two parts: what the first one loses matters for large scores. */
+static void attention_set_scale(const attention_job *job, const attention_group *g, tile_problem *t)
+{
+    const double c = 0x1.71547652b82fep0 /* log2(e) */ * job->softmax_scale *
+                     attention_descale(&job->descale->q, g->b, g->kv_head) *
+                     attention_descale(&job->descale->k, g->b, g->kv_head) * t->format.unit;
+    t->c = (float)c;
+    t->c_low = (float)(c - t->c);
+}
+
+/* out = v_descale * O / l, lse = ln(2) (M + log2(l)); a row that saw no key: 0 and -inf. `o` is in units of the format. */
+static void attention_store(const attention_job *job, const attention_group *g, int64_t r, float m, float l,
+                            const float *o, float unit)
+{
+    const int64_t t = g->first_token + attention_token(job, g, r), h = attention_head(job, g, r);
+    const bool    none = m == -INFINITY && l == 0.0f;
+    const float   factor = none ? 0.0f : unit * attention_descale(&job->descale->v, g->b, g->kv_head);
+    char *const   to = tensor_at3(job->out, t, h, 0);
+    const int64_t step = job->out->stride[2] * (job->out->dtype == ETALON_BF16 ? 2 : 4);
+    for (int64_t d = 0; d < job->d_v; d++)
+        element_store(to + d * step, job->out->dtype, none ? 0.0f : factor * (o[d] / l));
+    if (!tensor_absent(job->lse))
+        *(float *)tensor_at2(job->lse, h, t) =
+            none ? -INFINITY : (float)(0x1.62e42fefa39efp-1 /* ln(2) */ * (double)m + log((double)l));
+}
+
+/* Where a split keeps its rows: O [GROUP_ROWS, d_v], then M and l. */
+typedef struct attention_part {
+    float *o, *m, *l;
+} attention_part;
+
+static attention_part attention_part_at(const attention_job *job, float *parts, int64_t i)
+{
+    float *const o = parts + i * attention_part_floats(job);
+    return (attention_part){ o, o + GROUP_ROWS * job->d_v, o + GROUP_ROWS * (job->d_v + 1) };
+}
+
+/* O of a row, its compensation added. */
+static void attention_collect(const tile_problem *t, int64_t r, float *o)
+{
+    const int64_t dims = tile_dims_v(t);
+    for (int64_t d = 0; d < t->keys->d_v; d++)
+        o[d] = t->scratch.sum[r * dims + d] + t->scratch.lost[r * dims + d];
+}
+
+/* One split of one group, into its part or, where there is one split, into the result. */
+static void attention_task(const attention_job *job, attention_plan plan, int64_t i, float *scratch, float *parts)
+{
+    const attention_group g = attention_group_at(job, plan, i / plan.splits);
+    const int64_t         sk = job->length(job->problem, g.b), split = i % plan.splits;
+    const int64_t         share = ((sk + plan.splits - 1) / plan.splits + TILE_KEYS - 1) / TILE_KEYS * TILE_KEYS;
+    tile_rows             rows = { .count = attention_group_rows(job, &g) };
+    if (rows.count == 0)
+        return;
+    const attend_keys keys = job->keys(job->problem, g.b, g.kv_head);
+    tile_problem      t = { .keys = &keys,
+                            .format = simd_fp8_of(keys.dtype),
+                            .scratch = tile_scratch_at(scratch, job->d_qk, job->d_v),
+                            .rows = &rows };
+    attention_set_scale(job, &g, &t);
+    rows.block = tile_block_rows(rows.count);
+    attention_pack_q(job, &g, &rows, t.scratch.q);
+    for (int64_t r = 0; r < rows.count; r++)
+        rows.see[r] = attention_visible(job->mask, attention_token(job, &g, r), g.tokens, sk);
+    tile_attend(&t, split * share, tile_least(sk, (split + 1) * share));
+    const attention_part part = attention_part_at(job, parts, i);
+    for (int64_t r = 0; r < rows.count; r++) {
+        const float l = rows.l[r] + rows.l_lost[r];
+        float one[ETALON_MAX_HEAD_DIM], *const o = plan.splits == 1 ? one : part.o + r * job->d_v;
+        attention_collect(&t, r, o);
+        if (plan.splits == 1) {
+            attention_store(job, &g, r, rows.m[r], l, o, t.format.unit);
+        } else {
+            part.m[r] = rows.m[r];
+            part.l[r] = l;
+        }
+    }
+}
+
+/* Joins the splits of one row in order; every factor is a power of two. A split that saw no key is neutral. */
+static void attention_join_row(const attention_job *job, attention_plan plan, const attention_group *g, int64_t i,
+                               int64_t r, float *parts, float unit)
+{
+    float m = -INFINITY, l = 0.0f, l_lost = 0.0f, o[ETALON_MAX_HEAD_DIM] = { 0 }, lost[ETALON_MAX_HEAD_DIM] = { 0 };
+    for (int64_t s = 0; s < plan.splits; s++)
+        m = fmaxf(m, attention_part_at(job, parts, i * plan.splits + s).m[r]);
+    for (int64_t s = 0; s < plan.splits; s++) {
+        const attention_part part = attention_part_at(job, parts, i * plan.splits + s);
+        if (part.m[r] == -INFINITY && part.l[r] == 0.0f)
+            continue;
+        const float factor = part.m[r] == -INFINITY ? 1.0f /* NaN */ : tile_power_of_two(part.m[r] - m);
+        tile_add_one(&l, &l_lost, factor * part.l[r]);
+        for (int64_t d = 0; d < job->d_v; d++)
+            tile_add_one(&o[d], &lost[d], factor * part.o[r * job->d_v + d]);
+    }
+    for (int64_t d = 0; d < job->d_v; d++)
+        o[d] += lost[d];
+    attention_store(job, g, r, m, l + l_lost, o, unit);
+}
+
+static void attention_join(const attention_job *job, attention_plan plan, int64_t i, float *parts)
+{
+    const attention_group g = attention_group_at(job, plan, i);
+    const int64_t         rows = attention_group_rows(job, &g);
+    if (rows == 0)
+        return;
+    const float unit = simd_fp8_of(job->keys(job->problem, g.b, g.kv_head).dtype).unit;
+    for (int64_t r = 0; r < rows; r++)
+        attention_join_row(job, plan, &g, i, r, parts, unit);
+}
+
+static void attention_run(const etalon_context *ctx, const attention_job *job, etalon_workspace work)
+{
+    const attention_plan plan = attention_plan_of(job);
+    const int            threads = context_threads(ctx, plan.tasks);
+    const int64_t        scratch = attention_scratch_floats(job);
+    float *const         parts = (float *)work.data + threads * scratch;
+#pragma omp parallel num_threads(threads)
+    {
+        float *const mine = (float *)work.data + tile_thread() * scratch;
+#pragma omp for schedule(dynamic)
+        for (int64_t i = 0; i < plan.tasks; i++)
+            attention_task(job, plan, i, mine, parts);
+        if (plan.splits > 1) {
+#pragma omp for schedule(dynamic)
+            for (int64_t i = 0; i < plan.tasks / plan.splits; i++)
+                attention_join(job, plan, i, parts);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,3 @@
+#define SIMD_BYTES 16
+#define SIMD_STEM fmha_varlen_neon
+#include "fmha_varlen_simd.h"

@@ -1,0 +1,3 @@
+#define SIMD_BYTES 64
+#define SIMD_STEM mqa_logits_avx512
+#include "mqa_logits_simd.h"

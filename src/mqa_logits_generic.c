@@ -1,0 +1,3 @@
+#define SIMD_BYTES 16
+#define SIMD_STEM mqa_logits_generic
+#include "mqa_logits_simd.h"

@@ -1,0 +1,3 @@
+#define SIMD_BYTES 16
+#define SIMD_STEM pa_mtp_neon
+#include "pa_mtp_simd.h"

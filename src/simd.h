@@ -1,0 +1,149 @@
+/* Vectors of fp32 in the compiler's own types: SIMD_BYTES is 16, 32 or 64, set by the file that includes this.
+ *
+ * Everything here is static: each instruction set compiles its own copy with its own flags.
+ */
+#ifndef ETALON_SIMD_H
+#define ETALON_SIMD_H
+
+#include "fp8.h"
+
+#include <etalon/types.h>
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
+
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define SIMD_FUSED 1
+#endif
+
+enum { SIMD_LANES = SIMD_BYTES / 4 };
+
+typedef float   vfloat __attribute__((vector_size(SIMD_BYTES)));
+typedef double  vdouble __attribute__((vector_size(2 * SIMD_BYTES)));
+typedef int32_t vint __attribute__((vector_size(SIMD_BYTES)));
+typedef uint8_t byte16 __attribute__((vector_size(16))); /* sixteen codes */
+
+static inline vfloat simd_load(const float *from)
+{
+    vfloat x;
+    memcpy(&x, from, sizeof x);
+    return x;
+}
+
+static inline void simd_store(float *to, vfloat x)
+{
+    memcpy(to, &x, sizeof x);
+}
+
+static inline vfloat simd_set(float x)
+{
+    return x - (vfloat){ 0 };
+}
+
+static inline vfloat simd_select(vint mask, vfloat yes, vfloat no)
+{
+    return (vfloat)(((vint)yes & mask) | ((vint)no & ~mask));
+}
+
+typedef float float4 __attribute__((vector_size(16)));
+
+/* Quarters first, then halves: log2(lanes) additions deep. */
+static inline float simd_sum(vfloat x)
+{
+    float4 part[SIMD_LANES / 4];
+    memcpy(part, &x, sizeof part);
+    for (int n = SIMD_LANES / 8; n > 0; n /= 2)
+        for (int i = 0; i < n; i++)
+            part[i] += part[i + n];
+    const float4 two = part[0] + __builtin_shufflevector(part[0], part[0], 2, 3, 0, 1);
+    return two[0] + two[1];
+}
+
+/* NaN lanes of x are passed over: the running maximum m stays. */
+static inline vfloat simd_max(vfloat x, vfloat m)
+{
+    return simd_select(x > m, x, m);
+}
+
+/* 2^n for whole n in [-126, 127], given as a float. */
+static inline vfloat simd_power_of_two(vfloat n)
+{
+    return (vfloat)((__builtin_convertvector(n, vint) + 127) << 23);
+}
+
+/* 2^x for x <= 0, to 1 ulp (tests/check_simd.c); 0 below -126; NaN stays.
+ *
+ * x = n + f with whole n and |f| <= 1/2; 2^f = 1 + f q(f), q of degree 6 by the series of exp(f ln 2): the first term left
+ * out is below 2^-27 of the result.
+ */
+static inline vfloat simd_exp2(vfloat x)
+{
+    const vint   tiny = x < simd_set(-126.0f);
+    const float  shift = 0x1.8p23f; /* adding it rounds to a whole number */
+    const vfloat safe = simd_select(tiny, simd_set(0.0f), x);
+    const vfloat n = (safe + shift) - shift, f = safe - n;
+    vfloat       q = simd_set(0x1.ffcbfcp-17f); /* ln(2)^7 / 7! */
+    q = q * f + 0x1.430912p-13f;
+    q = q * f + 0x1.5d87fep-10f;
+    q = q * f + 0x1.3b2ab6p-7f;
+    q = q * f + 0x1.c6b08ep-5f;
+    q = q * f + 0x1.ebfbep-3f;
+#ifdef SIMD_FUSED
+    q = q * f + 0x1.62e43p-1f;
+    const vfloat power = q * f + 1.0f;
+#else /* without fused multiply-add the last steps round too often: take them in fp64 */
+    const vdouble wide = __builtin_convertvector(f, vdouble);
+    const vfloat  power = __builtin_convertvector(
+        1.0 + wide * (0x1.62e42fefa39efp-1 + wide * __builtin_convertvector(q, vdouble)), vfloat);
+#endif
+    return simd_select(tiny, simd_set(0.0f), power * simd_power_of_two(n));
+}
+
+/* Where an FP8 format stands beside fp16: a code's bits, widened, are the fp16 number code * 2^-shift. */
+typedef struct simd_fp8 {
+    uint8_t nan; /* NaN is the codes with (code & mask) == nan */
+    uint8_t mask;
+    float   unit; /* what decoded values are multiples of: value = decoded * unit */
+    bool    fnuz;
+} simd_fp8;
+
+static inline simd_fp8 simd_fp8_of(etalon_dtype dtype)
+{
+    if (dtype == ETALON_E4M3FNUZ)
+        return (simd_fp8){ .nan = 0x80, .mask = 0xFF, .unit = 0x1p7f, .fnuz = true };
+    return (simd_fp8){ .nan = 0x7F, .mask = 0x7F, .unit = 0x1p8f, .fnuz = false };
+}
+
+/* Vectors of sixteen numbers. */
+enum { SIMD_SIXTEEN = 16 / SIMD_LANES };
+
+/* Sixteen codes to fp32, in units of simd_fp8.unit; what comes of a NaN code is finite and means nothing. */
+static inline void simd_decode16(byte16 codes, vfloat *to)
+{
+#ifdef __F16C__
+    const __m256i wide = _mm256_slli_epi16(_mm256_cvtepu8_epi16((__m128i)codes), 8);
+    const __m256i half = _mm256_and_si256(_mm256_srai_epi16(wide, 1), _mm256_set1_epi16((short)0xBFFF));
+#if SIMD_BYTES == 64
+    to[0] = (vfloat)_mm512_cvtph_ps(half);
+#else
+    to[0] = (vfloat)_mm256_cvtph_ps(_mm256_castsi256_si128(half));
+    to[1] = (vfloat)_mm256_cvtph_ps(_mm256_extracti128_si256(half, 1));
+#endif
+#else
+    float x[16];
+    for (int i = 0; i < 16; i++)
+        x[i] = 0x1p-8f * fp8_finite(codes[i], 3, 7);
+    memcpy(to, x, sizeof x);
+#endif
+}
+
+/* The same into memory. */
+static inline void simd_decode16_to(byte16 codes, float *to)
+{
+    vfloat x[SIMD_SIXTEEN];
+    simd_decode16(codes, x);
+    for (int v = 0; v < SIMD_SIXTEEN; v++)
+        simd_store(to + v * SIMD_LANES, x[v]);
+}
+
+#endif

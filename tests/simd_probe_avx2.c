@@ -1,0 +1,3 @@
+#define SIMD_BYTES 32
+#define PROBE avx2
+#include "simd_probe.h"

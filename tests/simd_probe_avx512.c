@@ -1,0 +1,3 @@
+#define SIMD_BYTES 64
+#define PROBE avx512
+#include "simd_probe.h"

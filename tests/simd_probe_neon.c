@@ -1,0 +1,3 @@
+#define SIMD_BYTES 16
+#define PROBE neon
+#include "simd_probe.h"
