@@ -121,6 +121,8 @@ INLINE bool tile_dots(const int rows, const tile_problem *t, int64_t first, int6
     tile_key_rows(keys, keys->k, keys->k_page, keys->k_slot, first, last - first, row);
     for (int64_t j = 0; j < last - first; j++) {
         vfloat sum[FEW_ROWS];
+        for (int64_t d = 0; d < keys->d_qk && j + 8 < last - first; d += 64) /* eight keys ahead, line by line */
+            __builtin_prefetch(row[j + 8] + d);
         for (int r = 0; r < rows; r++)
             sum[r] = (vfloat){ 0 };
         for (int64_t d = 0; d < keys->d_qk; d += 16) {
