@@ -11,6 +11,9 @@
 #ifdef __SSE2__
 #include <immintrin.h>
 #endif
+#ifdef __ARM_NEON
+#include <arm_neon.h>
+#endif
 
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 #define SIMD_FUSED 1
@@ -129,6 +132,15 @@ static inline void simd_decode16(byte16 codes, vfloat *to)
     to[0] = (vfloat)_mm256_cvtph_ps(_mm256_castsi256_si128(half));
     to[1] = (vfloat)_mm256_cvtph_ps(_mm256_extracti128_si256(half, 1));
 #endif
+#elif defined(__ARM_NEON) && SIMD_BYTES == 16
+    const uint8x16_t bytes = (uint8x16_t)codes;
+    const uint16x8_t wide[2] = { vshll_n_u8(vget_low_u8(bytes), 8), vshll_high_n_u8(bytes, 8) };
+    for (int i = 0; i < 2; i++) {
+        const int16x8_t   shifted = vshrq_n_s16(vreinterpretq_s16_u16(wide[i]), 1);
+        const float16x8_t half = vreinterpretq_f16_s16(vbicq_s16(shifted, vdupq_n_s16(0x4000)));
+        to[2 * i] = (vfloat)vcvt_f32_f16(vget_low_f16(half));
+        to[2 * i + 1] = (vfloat)vcvt_high_f32_f16(half);
+    }
 #else
     float x[16];
     for (int i = 0; i < 16; i++)

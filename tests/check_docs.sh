@@ -7,7 +7,7 @@ readme_example() {
 
 # In comments and prose; an array's extent is not a key.
 keys_used() {
-    cd "$top_srcdir" && { grep -hE '(^ |/)\*' include/etalon/*.h src/*.[ch] ref/*.[ch] tools/*.[ch] && cat README.md doc/*.md; } |
+    cd "$top_srcdir" && { grep -hE '(^ |/)\*' include/etalon/*.h src/*.[ch] ref/*.[ch] tools/*.[ch] bench/*.[ch] && cat README.md doc/*.md; } |
         grep -oE '(^|[^]a-z])\[[A-Z][A-Z0-9]+(-[A-Z0-9]+)*\]' | grep -oE '\[.*' | sort -u
 }
 

@@ -1,0 +1,80 @@
+/* What the parts of the benchmark share: options, and the rows that are timed. */
+#ifndef ETALON_BENCH_H
+#define ETALON_BENCH_H
+
+#include "problem.h"
+#include "yardstick.h"
+
+enum { MOST_NAMES = 16, MOST_THREAD_COUNTS = 8, MOST_ROWS = 128 };
+
+typedef struct names {
+    const char *at[MOST_NAMES];
+    int         count;
+} names;
+
+typedef struct options {
+    names  ops, shapes, kernels;
+    int    threads[MOST_THREAD_COUNTS], thread_counts;
+    int    repeat, gemm_size;
+    double seconds, ref_seconds;
+    bool   keep_openblas_env, json, list;
+} options;
+
+typedef struct series {
+    double *at;
+    int     count, room;
+} series;
+
+/* A kernel at one number of threads. */
+typedef struct row {
+    const char      *kernel;
+    yardstick_isa    isa;
+    int              turn; /* index of the number of threads */
+    bool             reference, shown, once, scaled;
+    etalon_workspace work;
+    double           warm;   /* seconds of the first run */
+    double           memory; /* bytes beyond the tensors; NaN: unknown */
+    series           seconds;
+} row;
+
+typedef struct bench {
+    options         o;
+    yardstick_gemm  gemm;
+    etalon_context *ctx[MOST_THREAD_COUNTS];
+    /* of the shape that is timed */
+    bench_shape   shape;
+    bench_problem problem;
+    row           rows[MOST_ROWS];
+    int           count;
+    series        gemm_rate[MOST_THREAD_COUNTS], fma_rate[MOST_THREAD_COUNTS][ISA_COUNT],
+        decode[MOST_THREAD_COUNTS][ISA_COUNT];
+    double      others;          /* share of the CPUs that other programs took in the rounds; NaN: unknown */
+    double      memory_before;   /* resident bytes before any kernel ran; NaN: unknown */
+    bool        header;          /* printed */
+    const char *told[MOST_ROWS]; /* kernels that were left out */
+    int         told_count;
+} bench;
+
+/** "bench: sentence" on stderr. */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/** True if the name is among them. */
+bool has_name(const names *all, const char *name);
+
+/** A quantile, between neighbours by their distance; NaN of nothing. Sorts the series. */
+double quantile(const series *s, double q);
+
+/** Notes how much memory the program has without tensors and kernels. */
+void note_memory(bench *b);
+
+/** Rows for the shape's problem. False: a kernel that was named does not serve it. */
+bool add_rows(bench *b);
+void free_rows(bench *b);
+
+/** Runs rows and yardsticks in turn. False: a kernel failed. */
+bool time_rows(bench *b);
+
+/** The lines of the rows that are shown. */
+void print_rows(bench *b);
+
+#endif

@@ -1,0 +1,31 @@
+# `make check` compiles the benchmark and runs a tiny problem; `make bench` times. BENCHFLAGS='--threads 1,2' are its options.
+check_PROGRAMS += %D%/bench
+%C%_bench_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+%C%_bench_LDADD = tools/libtools.la src/libetalon_core.la $(JANSSON_LIBS) $(LIBM)
+%C%_bench_SOURCES = \
+	%D%/bench.c \
+	%D%/bench.h \
+	%D%/problem.c \
+	%D%/problem.h \
+	%D%/report.c \
+	%D%/timing.c \
+	%D%/yardstick.c \
+	%D%/yardstick.h
+
+TESTS += tests/check_bench.sh
+EXTRA_DIST += tests/check_bench.sh %D%/plot.gp doc/PERFORMANCE.md
+
+# A table that was cut short is not kept.
+.PHONY: bench bench-plot
+bench: %D%/bench$(EXEEXT)
+	@{ %D%/bench$(EXEEXT) $(BENCHFLAGS) || echo '#failed'; } | tee %D%/bench.tmp
+	@! grep -q '^#failed' %D%/bench.tmp && mv %D%/bench.tmp %D%/bench.txt
+
+# Draws the table of the last `make bench`.
+bench-plot:
+	@command -v gnuplot >/dev/null || { echo 'bench-plot: gnuplot is not installed (Debian: gnuplot-nox)'; exit 1; }
+	@test -f %D%/bench.txt || $(MAKE) bench
+	gnuplot -e "table='%D%/bench.txt'; drawing='%D%/bench.svg'" $(srcdir)/%D%/plot.gp
+	@echo '%D%/bench.svg'
+
+CLEANFILES = %D%/bench.tmp %D%/bench.txt %D%/bench.svg
