@@ -175,6 +175,7 @@ size_t SIMD_WORKSPACE(const etalon_context *ctx, const void *problem)
 etalon_status SIMD_RUN(const etalon_context *ctx, const mqa_logits_problem *p, etalon_workspace work)
 {
     const int64_t tasks = task_count(p);
+    (void)ctx;
 #pragma omp parallel num_threads(context_threads(ctx, tasks))
     {
         float *const mine = (float *)work.data + tile_thread() * scratch_floats(p);

@@ -41,7 +41,7 @@ END_TEST
 
 /* ---- dense views ---- */
 
-static float memory[64];
+static float memory[2 * 3 * 4 * 5 * 6];
 
 static etalon_tensor f32_view(int32_t rank, const int64_t *shape)
 {

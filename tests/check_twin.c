@@ -2,7 +2,8 @@
  * the reference's own error, the model rows against the twin of the model, the same bits for every number of threads,
  * nothing written that should not be.
  *
- *   ETALON_SEED=N check_twin    replays; a failure names the seed and the stream of its case
+ *   ETALON_SEED=N check_twin     replays; a failure names the seed and the stream of its case
+ *   ETALON_SHARE=N check_twin    one test in N of each kind, where arithmetic is slow: under an emulator
  */
 #include "cases.h"
 #include "testing.h"
@@ -491,18 +492,25 @@ START_TEST(twin_formats)
 }
 END_TEST
 
+static int share(void)
+{
+    const char *text = getenv("ETALON_SHARE");
+    return text != NULL && atoi(text) > 1 ? atoi(text) : 1;
+}
+
 static void fill(TCase *tcase)
 {
+    const int tests = (TESTS + share() - 1) / share(), far_tests = (FAR_TESTS + share() - 1) / share();
     tcase_add_test(tcase, twin_formats);
-    tcase_add_loop_test(tcase, mqa_logits_within_bound, 0, TESTS);
-    tcase_add_loop_test(tcase, mqa_logits_far_within_bound, 0, FAR_TESTS);
-    tcase_add_loop_test(tcase, merge_states_within_bound, 0, TESTS);
-    tcase_add_loop_test(tcase, pa_mtp_within_bound, 0, TESTS);
-    tcase_add_loop_test(tcase, pa_mtp_far_within_bound, 0, FAR_TESTS);
-    tcase_add_loop_test(tcase, fmha_varlen_within_bound, 0, TESTS);
-    tcase_add_loop_test(tcase, fmha_varlen_far_within_bound, 0, FAR_TESTS);
-    tcase_add_loop_test(tcase, pa_mtp_model_within_bound, 0, TESTS);
-    tcase_add_loop_test(tcase, fmha_varlen_model_within_bound, 0, TESTS);
+    tcase_add_loop_test(tcase, mqa_logits_within_bound, 0, tests);
+    tcase_add_loop_test(tcase, mqa_logits_far_within_bound, 0, far_tests);
+    tcase_add_loop_test(tcase, merge_states_within_bound, 0, tests);
+    tcase_add_loop_test(tcase, pa_mtp_within_bound, 0, tests);
+    tcase_add_loop_test(tcase, pa_mtp_far_within_bound, 0, far_tests);
+    tcase_add_loop_test(tcase, fmha_varlen_within_bound, 0, tests);
+    tcase_add_loop_test(tcase, fmha_varlen_far_within_bound, 0, far_tests);
+    tcase_add_loop_test(tcase, pa_mtp_model_within_bound, 0, tests);
+    tcase_add_loop_test(tcase, fmha_varlen_model_within_bound, 0, tests);
 }
 
 /* A fast row has at most twice the reference's own error, in the mean: production kernels exchange sums' order for
@@ -552,6 +560,8 @@ int main(void)
     const int count = cases_rows(rows);
     seen = cases_shared(CASES_ROWS * sizeof *seen);
     printf("# ETALON_SEED=%" PRIu64 "\n", cases_seed());
+    if (share() > 1)
+        printf("# ETALON_SHARE=%d: one test in %d of each kind\n", share(), share());
     fflush(stdout);
     int status = testing_main("twin", fill);
     for (int i = 0; i < count; i++)
