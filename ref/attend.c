@@ -27,20 +27,15 @@ static void compensated_add(compensated *c, float x)
     c->sum = sum;
 }
 
-static int64_t page_of(const attend_keys *keys, int64_t j)
-{
-    return keys->table == NULL ? 0 : keys->table[j / keys->page_size * keys->table_stride];
-}
-
 static void load_key(const attend_keys *keys, int64_t j, float *k)
 {
-    const char *at = keys->k + page_of(keys, j) * keys->k_page + j % keys->page_size * keys->k_slot;
+    const char *at = attend_key_at(keys, keys->k, keys->k_page, keys->k_slot, j);
     element_load_row(k, at, keys->dtype, keys->k_stride, keys->d_qk);
 }
 
 static void load_value(const attend_keys *keys, int64_t j, float *v)
 {
-    const char *at = keys->v + page_of(keys, j) * keys->v_page + j % keys->page_size * keys->v_slot;
+    const char *at = attend_key_at(keys, keys->v, keys->v_page, keys->v_slot, j);
     element_load_row(v, at, keys->dtype, keys->v_stride, keys->d_v);
 }
 
@@ -161,7 +156,7 @@ float attend_model(const attend_keys *keys, const attend_row *row, const etalon_
     float               running = -INFINITY;
     for (int64_t first = row->see.first, next; first < row->see.last; first = next) {
         const int64_t end = (first / model->tile_keys + 1) * model->tile_keys;
-        float         p[ATTEND_MAX_TILE], tile = -INFINITY;
+        float         p[ATTENTION_MAX_TILE], tile = -INFINITY;
         next = least(end, row->see.last);
         for (int64_t j = 0; j < next - first; j++) {
             p[j] = score(keys, row, first + j);
@@ -185,8 +180,10 @@ float attend_model(const attend_keys *keys, const attend_row *row, const etalon_
 void attend_store(const float *out, float lse, const etalon_tensor *to_out, const etalon_tensor *to_lse, int64_t t,
                   int64_t h)
 {
+    char *const   to = tensor_at3(to_out, t, h, 0);
+    const int64_t step = to_out->stride[2] * (int64_t)etalon_dtype_bytes(to_out->dtype);
     for (int64_t d = 0; d < to_out->shape[2]; d++)
-        element_store(tensor_at3(to_out, t, h, d), to_out->dtype, out[d]);
+        element_store(to + d * step, to_out->dtype, out[d]);
     if (!tensor_absent(to_lse))
         *(float *)tensor_at2(to_lse, h, t) = lse;
 }

@@ -4,8 +4,6 @@
 
 #include "attention_check.h"
 
-#define ATTEND_MAX_TILE 1024 /* what attention_check_model lets through */
-
 /* The keys of one (sequence, KV head). Key j is slot j % page_size of page table[j / page_size]; without a table the
  * keys are one page. */
 typedef struct attend_keys {
@@ -18,6 +16,14 @@ typedef struct attend_keys {
     const int32_t *table;
     int64_t        table_stride; /* elements */
 } attend_keys;
+
+/* Key j of K or V: base, page and slot are those of `keys`. */
+static inline const char *attend_key_at(const attend_keys *keys, const char *base, int64_t page, int64_t slot,
+                                        int64_t j)
+{
+    const int64_t id = keys->table == NULL ? 0 : keys->table[j / keys->page_size * keys->table_stride];
+    return base + id * page + j % keys->page_size * slot;
+}
 
 /* One row: q decoded, and factors with all descales folded in. */
 typedef struct attend_row {

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-enum { MODEL_TILE = 128, MODEL_TILE_STEP = 32, MODEL_TILE_MAX = 1024 };
+enum { MODEL_TILE = 128, MODEL_TILE_STEP = 32 };
 
 /* Beyond any key and far from overflow when two of them are added. */
 static const int64_t unlimited = INT64_MAX / 4;
@@ -106,10 +106,10 @@ etalon_status attention_check_model(const char *op, const etalon_model_options *
 {
     REQUIRE(options->p_scale >= ETALON_P_SCALE_FIXED && options->p_scale <= ETALON_P_SCALE_BLOCK32,
             "%s: model.p_scale: %d, expected a value of etalon_p_scale", op, (int)options->p_scale);
-    REQUIRE(options->tile_keys >= 0 && options->tile_keys <= MODEL_TILE_MAX &&
+    REQUIRE(options->tile_keys >= 0 && options->tile_keys <= ATTENTION_MAX_TILE &&
                 options->tile_keys % MODEL_TILE_STEP == 0,
             "%s: model.tile_keys: %" PRId32 ", expected a multiple of %d up to %d, or 0 for %d", op, options->tile_keys,
-            MODEL_TILE_STEP, MODEL_TILE_MAX, MODEL_TILE);
+            MODEL_TILE_STEP, ATTENTION_MAX_TILE, MODEL_TILE);
     *checked = *options;
     if (checked->tile_keys == 0)
         checked->tile_keys = MODEL_TILE;

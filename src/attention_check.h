@@ -6,6 +6,8 @@
 
 #include <etalon/attention.h>
 
+#define ATTENTION_MAX_TILE 1024 /* keys a tile of the rounding model */
+
 /* Keys to the left and right of the bottom-right diagonal that a row sees; causality is right == 0. */
 typedef struct attention_mask {
     int64_t left, right;

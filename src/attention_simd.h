@@ -56,22 +56,15 @@ static attention_plan attention_plan_of(const attention_job *job)
     return plan;
 }
 
-/* Floats, made a multiple of the workspace's alignment. */
-static int64_t attention_aligned(int64_t floats)
-{
-    enum { ALIGN = ETALON_WORKSPACE_ALIGN / sizeof(float) };
-    return (floats + ALIGN - 1) / ALIGN * ALIGN;
-}
-
 /* The part of one split: O, M and l of each row. */
 static int64_t attention_part_floats(const attention_job *job)
 {
-    return attention_aligned(GROUP_ROWS * (job->d_v + 2));
+    return tile_aligned(GROUP_ROWS * (job->d_v + 2));
 }
 
 static int64_t attention_scratch_floats(const attention_job *job)
 {
-    return attention_aligned(tile_scratch_floats(job->d_qk, job->d_v));
+    return tile_aligned(tile_scratch_floats(job->d_qk, job->d_v));
 }
 
 static size_t attention_workspace(const etalon_context *ctx, const attention_job *job)
@@ -141,13 +134,11 @@ static void attention_store(const attention_job *job, const attention_group *g, 
     const int64_t t = g->first_token + attention_token(job, g, r), h = attention_head(job, g, r);
     const bool    none = m == -INFINITY && l == 0.0f;
     const float   factor = none ? 0.0f : unit * attention_descale(&job->descale->v, g->b, g->kv_head);
-    char *const   to = tensor_at3(job->out, t, h, 0);
-    const int64_t step = job->out->stride[2] * (job->out->dtype == ETALON_BF16 ? 2 : 4);
+    float         out[ETALON_MAX_HEAD_DIM];
     for (int64_t d = 0; d < job->d_v; d++)
-        element_store(to + d * step, job->out->dtype, none ? 0.0f : factor * (o[d] / l));
-    if (!tensor_absent(job->lse))
-        *(float *)tensor_at2(job->lse, h, t) =
-            none ? -INFINITY : (float)(0x1.62e42fefa39efp-1 /* ln(2) */ * (double)m + log((double)l));
+        out[d] = none ? 0.0f : factor * (o[d] / l);
+    const float lse = none ? -INFINITY : (float)(0x1.62e42fefa39efp-1 /* ln(2) */ * (double)m + log((double)l));
+    attend_store(out, lse, job->out, job->lse, t, h);
 }
 
 /* Where a split keeps its rows: O [GROUP_ROWS, d_v], then M and l. */
@@ -174,7 +165,7 @@ static void attention_task(const attention_job *job, attention_plan plan, int64_
 {
     const attention_group g = attention_group_at(job, plan, i / plan.splits);
     const int64_t         sk = job->length(job->problem, g.b), split = i % plan.splits;
-    const int64_t         share = ((sk + plan.splits - 1) / plan.splits + TILE_KEYS - 1) / TILE_KEYS * TILE_KEYS;
+    const int64_t         share = tile_round_up((sk + plan.splits - 1) / plan.splits, TILE_KEYS);
     tile_rows             rows = { .count = attention_group_rows(job, &g) };
     if (rows.count == 0)
         return;

@@ -53,14 +53,14 @@ typedef struct tile_problem {
 /* Floats that tile_scratch_at lays out. */
 static inline int64_t tile_scratch_floats(int64_t d_qk, int64_t d_v)
 {
-    const int64_t dims_v = (d_v + PANEL - 1) / PANEL * PANEL;
+    const int64_t dims_v = tile_round_up(d_v, PANEL);
     return tile_most(GROUP_ROWS * d_qk, FEW_ROWS * ETALON_MAX_HEAD_DIM) + PANEL * d_qk + GROUP_ROWS * TILE_KEYS +
            BLOCK_KEYS * PANEL + 3 * GROUP_ROWS * dims_v;
 }
 
 static inline tile_scratch tile_scratch_at(float *at, int64_t d_qk, int64_t d_v)
 {
-    const int64_t dims_v = (d_v + PANEL - 1) / PANEL * PANEL;
+    const int64_t dims_v = tile_round_up(d_v, PANEL);
     tile_scratch  t;
     t.s = at;
     t.v = t.s + GROUP_ROWS * TILE_KEYS;
@@ -81,7 +81,7 @@ static inline int64_t tile_block_rows(int64_t count)
 
 static inline int64_t tile_dims_v(const tile_problem *t)
 {
-    return (t->keys->d_v + PANEL - 1) / PANEL * PANEL;
+    return tile_round_up(t->keys->d_v, PANEL);
 }
 
 /* o[r][i] (+)= sum_j p[r][j] v[j][i] over a block of keys. */
@@ -193,8 +193,8 @@ static bool tile_all_scores(const tile_problem *t, int64_t first, int64_t last, 
 static void tile_place_nan_scores(const tile_problem *t, int64_t first, int64_t last)
 {
     for (int64_t j = first; j < last; j++) {
-        if (!tile_row_has_nan(tile_key(t->keys, t->keys->k, t->keys->k_page, t->keys->k_slot, j), t->keys->d_qk,
-                              t->format))
+        if (!tile_row_has_nan((const uint8_t *)attend_key_at(t->keys, t->keys->k, t->keys->k_page, t->keys->k_slot, j),
+                              t->keys->d_qk, t->format))
             continue;
         for (int64_t r = 0; r < t->rows->count; r++)
             if (tile_meets(t->rows->see[r], j, j + 1))
@@ -343,7 +343,7 @@ static void tile_place_nan_values(const tile_problem *t, int64_t first, int64_t 
 {
     const int64_t dims = tile_dims_v(t);
     for (int64_t j = first; j < last; j++) {
-        const uint8_t *v = tile_key(t->keys, t->keys->v, t->keys->v_page, t->keys->v_slot, j);
+        const uint8_t *v = (const uint8_t *)attend_key_at(t->keys, t->keys->v, t->keys->v_page, t->keys->v_slot, j);
         for (int64_t d = 0; d < t->keys->d_v; d++)
             for (int64_t r = 0; tile_is_nan(v[d], t->format) && r < t->rows->count; r++)
                 if (tile_meets(t->rows->see[r], j, j + 1))
@@ -368,7 +368,7 @@ static void tile_add_values(const tile_problem *t, int64_t r)
 /* Keys [first, last) of one tile for all rows of the group. */
 static void tile_run(const tile_problem *t, int64_t first, int64_t last)
 {
-    const int64_t width = (last - first + PANEL - 1) / PANEL * PANEL;
+    const int64_t width = tile_round_up(last - first, PANEL);
     key_range     block[GROUP_ROWS];
     for (int64_t r = 0; r < t->rows->count; r += t->rows->block)
         block[r / t->rows->block] = tile_union(t->rows, r, tile_least(t->rows->block, t->rows->count - r));

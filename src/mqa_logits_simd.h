@@ -36,7 +36,7 @@ static int64_t scratch_floats(const mqa_logits_problem *p)
 {
     const int64_t pairs = block_rows(p) * p->h;
     const int64_t floats = pairs * (p->d + 1) + PANEL * (p->d + BLOCK_ROWS + block_rows(p));
-    return (floats + 63) / 64 * 64;
+    return tile_aligned(floats);
 }
 
 static scratch scratch_at(const mqa_logits_problem *p, float *at)

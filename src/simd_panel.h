@@ -50,6 +50,17 @@ static inline int64_t tile_most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+static inline int64_t tile_round_up(int64_t n, int64_t step)
+{
+    return (n + step - 1) / step * step;
+}
+
+/* Floats, made a multiple of the workspace's alignment. */
+static inline int64_t tile_aligned(int64_t floats)
+{
+    return tile_round_up(floats, ETALON_WORKSPACE_ALIGN / (int64_t)sizeof(float));
+}
+
 static inline bool tile_meets(key_range a, int64_t first, int64_t last)
 {
     return a.first < last && first < a.last;
@@ -58,19 +69,12 @@ static inline bool tile_meets(key_range a, int64_t first, int64_t last)
 /* Keys
  * ----
  */
-static inline const uint8_t *tile_key(const attend_keys *keys, const char *base, int64_t page, int64_t slot, int64_t j)
-{
-    const int64_t in_page = j % keys->page_size;
-    const int64_t id = keys->table == NULL ? 0 : keys->table[j / keys->page_size * keys->table_stride];
-    return (const uint8_t *)base + id * page + in_page * slot;
-}
-
 /* row[i] = the bytes of key j + i, for n keys; from page to page by one division, and then by counting. */
 static inline void tile_key_rows(const attend_keys *keys, const char *base, int64_t page, int64_t slot, int64_t j,
                                  int64_t n, const uint8_t **row)
 {
     for (int64_t i = 0; i < n;) {
-        const uint8_t *at = tile_key(keys, base, page, slot, j + i);
+        const uint8_t *at = (const uint8_t *)attend_key_at(keys, base, page, slot, j + i);
         const int64_t  same = tile_least(n - i, keys->page_size - (j + i) % keys->page_size);
         for (const int64_t end = i + same; i < end; i++, at += slot)
             row[i] = at;
