@@ -128,7 +128,7 @@ static void print_header(const bench *b)
            policy == NULL ? "as the OpenMP library likes" : policy);
     printf("# sgemm: %s\n", b->gemm.what);
     for (int t = 0; t < b->o.thread_counts; t++) {
-        printf("# fp32 multiply-adds in registers, %d thread%s:", b->o.threads[t], b->o.threads[t] == 1 ? "" : "s");
+        printf("# multiply-adds in registers, %d thread%s:", b->o.threads[t], b->o.threads[t] == 1 ? "" : "s");
         for (int isa = 0; isa < ISA_COUNT; isa++)
             if (yardstick_isa_here((yardstick_isa)isa))
                 printf(" %s %.1f GFLOP/s", yardstick_isa_name((yardstick_isa)isa),

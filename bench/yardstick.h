@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* Instruction sets, ascending. BASELINE is what the compiler was told: SSE2 on x86-64, NEON on AArch64. */
-typedef enum yardstick_isa { ISA_BASELINE, ISA_AVX2, ISA_AVX512, ISA_COUNT } yardstick_isa;
+typedef enum yardstick_isa { ISA_BASELINE, ISA_AVX2, ISA_AVX512, ISA_AMX, ISA_COUNT } yardstick_isa;
 
 const char *yardstick_isa_name(yardstick_isa isa);
 bool yardstick_isa_here(yardstick_isa isa);
@@ -20,7 +20,8 @@ double yardstick_now(void);
 /** Threads that a parallel region may have here; 1 without OpenMP. */
 int yardstick_most_threads(void);
 
-/** GFLOP/s of independent fp32 multiply-adds in registers on so many threads at once; takes about 10 ms. */
+/** GFLOP/s of independent multiply-adds in registers on so many threads at once; takes about 10 ms. In fp32; for AMX, of BF16
+ * operands into fp32. */
 double yardstick_fma(yardstick_isa isa, int threads);
 
 /**

@@ -42,6 +42,20 @@ __m512 probe(__m256i halves, __m512 a, __m512 b)
     const __m512i   y = _mm512_maskz_mov_epi16(odd, _mm512_castps_si512(x));
     return _mm512_fmadd_ps(x, _mm512_castsi512_ps(y), _mm512_insertf32x8(b, _mm256_rcp14_ps(_mm512_castps512_ps256(x)), 1));
 }])
+ETALON_KERNEL_ISA([amx], [AMX], [x86_64-*],
+    [-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vbmi -mamx-tile -mamx-bf16 -mprefer-vector-width=512], [
+#include <immintrin.h>
+__m512i probe(const void *shape, const void *from, void *to, __m512i a, __m512i b)
+{
+    _tile_loadconfig(shape);
+    _tile_zero(0);
+    _tile_loadd(1, from, 64);
+    _tile_loadd(2, from, 64);
+    _tile_dpbf16ps(0, 1, 2);
+    _tile_stored(0, to, 64);
+    _tile_release();
+    return _mm512_permutex2var_epi8(a, _mm512_permutexvar_epi8(a, b), b);
+}])
 ETALON_KERNEL_ISA([neon], [NEON], [aarch64*-*], [], [
 #include <arm_neon.h>
 float32x4_t probe(float16x4_t halves, float32x4_t a, float32x4_t b)

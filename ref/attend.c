@@ -180,10 +180,7 @@ float attend_model(const attend_keys *keys, const attend_row *row, const etalon_
 void attend_store(const float *out, float lse, const etalon_tensor *to_out, const etalon_tensor *to_lse, int64_t t,
                   int64_t h)
 {
-    char *const   to = tensor_at3(to_out, t, h, 0);
-    const int64_t step = to_out->stride[2] * (int64_t)etalon_dtype_bytes(to_out->dtype);
-    for (int64_t d = 0; d < to_out->shape[2]; d++)
-        element_store(to + d * step, to_out->dtype, out[d]);
+    element_store_row(tensor_at3(to_out, t, h, 0), to_out->dtype, to_out->stride[2], out, to_out->shape[2]);
     if (!tensor_absent(to_lse))
         *(float *)tensor_at2(to_lse, h, t) = lse;
 }

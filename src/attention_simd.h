@@ -102,6 +102,7 @@ static int64_t attention_head(const attention_job *job, const attention_group *g
     return g->kv_head * attention_ratio(job) + (g->first_row + r) % attention_ratio(job);
 }
 
+#ifndef SIMD_AMX
 /* q of the group: in blocks of rows, [d][rows of the block]; of few rows each in one piece, zeros after it. */
 static void attention_pack_q(const attention_job *job, const attention_group *g, const tile_rows *rows, float *q)
 {
@@ -112,10 +113,69 @@ static void attention_pack_q(const attention_job *job, const attention_group *g,
         element_load_row(row, at, job->q->dtype, job->q->stride[2], job->d_qk);
         if (rows->count <= FEW_ROWS)
             memcpy(q + r * ETALON_MAX_HEAD_DIM, row, sizeof row);
+        float *const to = q + first * job->d_qk + (r - first);
         for (int64_t d = 0; d < job->d_qk && rows->count > FEW_ROWS; d++)
-            q[first * job->d_qk + d * width + (r - first)] = row[d];
+            to[d * width] = row[d];
     }
 }
+
+#else
+static const void *attention_q_at(const attention_job *job, const attention_group *g, int64_t r)
+{
+    return tensor_at3(job->q, g->first_token + attention_token(job, g, r), attention_head(job, g, r), 0);
+}
+
+/* q of the group in FP8: A tiles, [row tile][step]. Returns what they are multiples of. */
+static double attention_pack_codes(const attention_job *job, const attention_group *g, const tile_problem *t)
+{
+    const simd_fp8 format = simd_fp8_of(job->q->dtype);
+    for (int64_t r = 0; r < t->rows->count; r++) {
+        const uint8_t *from = attention_q_at(job, g, r);
+        uint8_t        codes[ETALON_MAX_HEAD_DIM];
+        for (int64_t d = 0; d < job->d_qk; d++)
+            codes[d] = from[d * job->q->stride[2]];
+        amx_pack_codes(format, codes, job->d_qk, amx_row((uint16_t *)t->scratch.q, r, amx_steps(job->d_qk)), AMX_TILE);
+    }
+    return format.unit;
+}
+
+static void attention_load_q(const attention_job *job, const attention_group *g, int64_t r, float *row)
+{
+    element_load_row(row, attention_q_at(job, g, r), job->q->dtype, job->q->stride[2], job->d_qk);
+}
+
+/* q of the group in BF16 or F32: A tiles, [row tile][step][term]. What they are multiples of is returned: a power of two
+ * that leaves the largest element between 1 and 2, so that what falls below 2^-126, where AMX takes it as 0, is as small
+ * beside the score that this element has a part in.
+ */
+static double attention_pack_numbers(const attention_job *job, const attention_group *g, const tile_problem *t)
+{
+    const int64_t steps = amx_steps(job->d_qk);
+    float         most = 0.0f, row[ETALON_MAX_HEAD_DIM] = { 0 };
+    for (int64_t r = 0; r < t->rows->count; r++) {
+        attention_load_q(job, g, r, row);
+        for (int64_t d = 0; d < job->d_qk; d++)
+            most = fabsf(row[d]) > most && fabsf(row[d]) < INFINITY ? fabsf(row[d]) : most;
+    }
+    const double unit = most > 0.0f ? ldexp(1.0, ilogbf(most)) : 1.0;
+    for (int64_t r = 0; r < t->rows->count; r++) {
+        attention_load_q(job, g, r, row);
+        for (int64_t d = 0; d < job->d_qk; d++)
+            row[d] = (float)(row[d] * (1.0 / unit));
+        amx_pack_numbers(row, job->d_qk, t->q_terms, amx_row((uint16_t *)t->scratch.q, r, steps * t->q_terms));
+    }
+    return unit;
+}
+
+static void attention_pack_tiles(const attention_job *job, const attention_group *g, tile_problem *t)
+{
+    t->q_terms = job->q->dtype == ETALON_F32 ? AMX_TERMS : 1;
+    const double unit =
+        dtype_is_fp8(job->q->dtype) ? attention_pack_codes(job, g, t) : attention_pack_numbers(job, g, t);
+    t->c = (float)(t->c * unit);
+    t->c_low = (float)(t->c_low * unit);
+}
+#endif
 
 /* log2(e) * scale in two parts: what the first one loses matters for large scores. */
 static void attention_set_scale(const attention_job *job, const attention_group *g, tile_problem *t)
@@ -176,10 +236,18 @@ static void attention_task(const attention_job *job, attention_plan plan, int64_
                             .rows = &rows };
     attention_set_scale(job, &g, &t);
     rows.block = tile_block_rows(rows.count);
+#ifdef SIMD_AMX
+    attention_pack_tiles(job, &g, &t);
+    amx_begin(rows.count);
+#else
     attention_pack_q(job, &g, &rows, t.scratch.q);
+#endif
     for (int64_t r = 0; r < rows.count; r++)
         rows.see[r] = attention_visible(job->mask, attention_token(job, &g, r), g.tokens, sk);
     tile_attend(&t, split * share, tile_least(sk, (split + 1) * share));
+#ifdef SIMD_AMX
+    amx_end();
+#endif
     const attention_part part = attention_part_at(job, parts, i);
     for (int64_t r = 0; r < rows.count; r++) {
         const float l = rows.l[r] + rows.l_lost[r];

@@ -17,9 +17,14 @@
 #include "simd_panel.h"
 
 enum {
+#ifdef SIMD_AMX
+    GROUP_ROWS = 288, /* decoding weighs more beside faster products */
+#else
     GROUP_ROWS = 144,
+#endif
     TILE_KEYS = 256,
-    BLOCK_KEYS = 64, /* keys that a register adds up: the docstrings' bounds count on it */
+    SCORE_ROW = TILE_KEYS + 16, /* floats: at a distance of 1 KiB a tile's rows would share few sets of the cache */
+    BLOCK_KEYS = 64,            /* keys that a register adds up: the docstrings' bounds count on it */
     FEW_ROWS = 8
 };
 
@@ -27,11 +32,14 @@ enum {
 typedef struct tile_scratch {
     float *q;    /* blocks of rows: [d][rows of the block] */
     float *k;    /* [d][PANEL] */
-    float *s;    /* [GROUP_ROWS][TILE_KEYS]: S, then P */
+    float *s;    /* [GROUP_ROWS][SCORE_ROW]: S, then P */
     float *v;    /* [BLOCK_KEYS][PANEL] */
     float *tile; /* [GROUP_ROWS][d_v]: the tile's share of O */
     float *sum;  /* [GROUP_ROWS][d_v]: O, and what rounding took from it */
     float *lost;
+#ifdef SIMD_AMX
+    float *p; /* P of half a tile for AMX_BLOCK rows; q, k, v and p hold bf16 numbers */
+#endif
 } tile_scratch;
 
 /* State of the rows of a group. */
@@ -48,48 +56,15 @@ typedef struct tile_problem {
     float              c, c_low; /* scale * log2(e) * unit of K, in two parts */
     tile_scratch       scratch;
     tile_rows         *rows;
+    int64_t            end; /* of the keys that tile_attend goes through */
+#ifdef SIMD_AMX
+    int64_t q_terms; /* bf16 numbers that one of q is the sum of */
+#endif
 } tile_problem;
-
-/* Floats that tile_scratch_at lays out. */
-static inline int64_t tile_scratch_floats(int64_t d_qk, int64_t d_v)
-{
-    const int64_t dims_v = tile_round_up(d_v, PANEL);
-    return tile_most(GROUP_ROWS * d_qk, FEW_ROWS * ETALON_MAX_HEAD_DIM) + PANEL * d_qk + GROUP_ROWS * TILE_KEYS +
-           BLOCK_KEYS * PANEL + 3 * GROUP_ROWS * dims_v;
-}
-
-static inline tile_scratch tile_scratch_at(float *at, int64_t d_qk, int64_t d_v)
-{
-    const int64_t dims_v = tile_round_up(d_v, PANEL);
-    tile_scratch  t;
-    t.s = at;
-    t.v = t.s + GROUP_ROWS * TILE_KEYS;
-    t.tile = t.v + BLOCK_KEYS * PANEL;
-    t.sum = t.tile + GROUP_ROWS * dims_v;
-    t.lost = t.sum + GROUP_ROWS * dims_v;
-    t.k = t.lost + GROUP_ROWS * dims_v;
-    t.q = t.k + PANEL * d_qk;
-    return t;
-}
-
-/* Register blocks of equal size: a last one of a row or two would leave most of the machine idle. */
-static inline int64_t tile_block_rows(int64_t count)
-{
-    const int64_t blocks = (count + BLOCK_ROWS - 1) / BLOCK_ROWS;
-    return (count + blocks - 1) / blocks;
-}
 
 static inline int64_t tile_dims_v(const tile_problem *t)
 {
     return tile_round_up(t->keys->d_v, PANEL);
-}
-
-/* o[r][i] (+)= sum_j p[r][j] v[j][i] over a block of keys. */
-static void tile_values(int64_t rows, const float *p, const float *v, int64_t keys, bool add, float *o, int64_t o_row)
-{
-#define CALL(n) tile_multiply(n, WAYS(n), p, 1, TILE_KEYS, v, keys, add, o, o_row)
-    EACH_ROW_COUNT(CALL)
-#undef CALL
 }
 
 /* A tile
@@ -107,88 +82,6 @@ static key_range tile_union(const tile_rows *rows, int64_t r, int64_t n)
     return all;
 }
 
-/* Few rows
- * --------
- * Where a panel would be read a few times only, K is decoded in registers, one key at a time, and never stored: s[r][j]
- * for as many rows as there are registers, q in rows of its own.
- */
-INLINE bool tile_dots(const int rows, const tile_problem *t, int64_t first, int64_t last)
-{
-    const attend_keys *keys = t->keys;
-    const int64_t      whole = keys->d_qk / 16 * 16, rest = keys->d_qk - whole;
-    const uint8_t     *row[TILE_KEYS];
-    byte16             marks = { 0 };
-    tile_key_rows(keys, keys->k, keys->k_page, keys->k_slot, first, last - first, row);
-    for (int64_t j = 0; j < last - first; j++) {
-        vfloat sum[FEW_ROWS];
-        for (int64_t d = 0; d < keys->d_qk && j + 8 < last - first; d += 64) /* eight keys ahead, line by line */
-            __builtin_prefetch(row[j + 8] + d);
-        for (int r = 0; r < rows; r++)
-            sum[r] = (vfloat){ 0 };
-        for (int64_t d = 0; d < keys->d_qk; d += 16) {
-            byte16 x = { 0 };
-            vfloat k[SIMD_SIXTEEN];
-            if (d < whole)
-                memcpy(&x, row[j] + d, 16);
-            else
-                memcpy(&x, row[j] + d, (size_t)rest);
-            marks = tile_byte_max(marks, tile_nan_mark(x, t->format));
-            simd_decode16(x, k);
-            for (int v = 0; v < SIMD_SIXTEEN; v++)
-                for (int r = 0; r < rows; r++)
-                    sum[r] += k[v] * simd_load(t->scratch.q + r * ETALON_MAX_HEAD_DIM + d + v * SIMD_LANES);
-        }
-        for (int r = 0; r < rows; r++)
-            t->scratch.s[r * TILE_KEYS + j] = simd_sum(sum[r]);
-    }
-    return tile_nan_seen(marks, t->format);
-}
-
-static bool tile_few_scores(const tile_problem *t, int64_t first, int64_t last)
-{
-    switch (t->rows->count) {
-    case 1:
-        return tile_dots(1, t, first, last);
-    case 2:
-        return tile_dots(2, t, first, last);
-    case 3:
-        return tile_dots(3, t, first, last);
-    case 4:
-        return tile_dots(4, t, first, last);
-    case 5:
-        return tile_dots(5, t, first, last);
-    case 6:
-        return tile_dots(6, t, first, last);
-    case 7:
-        return tile_dots(7, t, first, last);
-    default:
-        return tile_dots(8, t, first, last);
-    }
-}
-
-/* S of the tile; returns true if a key holds NaN. */
-static bool tile_all_scores(const tile_problem *t, int64_t first, int64_t last, const key_range *block)
-{
-    const attend_keys *keys = t->keys;
-    bool               nan = false;
-    if (t->rows->count <= FEW_ROWS)
-        return tile_few_scores(t, first, last);
-    for (int64_t j = first; j < last; j += PANEL) {
-        const uint8_t *row[PANEL];
-        tile_panel_rows(keys, j, last - j, row);
-        nan |= tile_pack_keys(keys, t->format, row, t->scratch.k);
-        for (int64_t d = 0; d < keys->d_qk; d += CHUNK_DIMS)
-            for (int64_t r = 0; r < t->rows->count; r += t->rows->block) {
-                const int64_t n = tile_least(t->rows->block, t->rows->count - r);
-                if (tile_meets(block[r / t->rows->block], j, j + PANEL))
-                    tile_scores(n, t->scratch.q + r * keys->d_qk + d * n, t->scratch.k + d * PANEL,
-                                tile_least(CHUNK_DIMS, keys->d_qk - d), d > 0,
-                                t->scratch.s + r * TILE_KEYS + (j - first), TILE_KEYS);
-            }
-    }
-    return nan;
-}
-
 /* NaN where a row sees a key that holds one. */
 static void tile_place_nan_scores(const tile_problem *t, int64_t first, int64_t last)
 {
@@ -198,7 +91,7 @@ static void tile_place_nan_scores(const tile_problem *t, int64_t first, int64_t 
             continue;
         for (int64_t r = 0; r < t->rows->count; r++)
             if (tile_meets(t->rows->see[r], j, j + 1))
-                t->scratch.s[r * TILE_KEYS + (j - first)] = NAN;
+                t->scratch.s[r * SCORE_ROW + (j - first)] = NAN;
     }
 }
 
@@ -247,10 +140,14 @@ static float tile_max_score(const float *s, int64_t width)
     vfloat most = simd_set(-INFINITY);
     for (int64_t j = 0; j < width; j += SIMD_LANES)
         most = simd_max(simd_load(s + j), most);
+#if SIMD_BYTES == 64
+    return _mm512_reduce_max_ps((__m512)most);
+#else
     float m = -INFINITY;
     for (int i = 0; i < SIMD_LANES; i++)
         m = most[i] > m ? most[i] : m;
     return m;
+#endif
 }
 
 /* s = 2^(c s - base), and returns the sum. */
@@ -276,8 +173,10 @@ static float tile_total(const float *p, int64_t width)
 /* P of one row in place of S; keys are counted from the tile's first one, `width` is a multiple of a panel. */
 static void tile_weights(const tile_problem *t, int64_t r, key_range see, int64_t width)
 {
-    float     *s = t->scratch.s + r * TILE_KEYS;
+    float     *s = t->scratch.s + r * SCORE_ROW;
     const bool masked = see.first > 0 || see.last < width;
+    tile_fill(s, see.last, width, 0.0f);
+    width = tile_round_up(see.last, SIMD_LANES);
     tile_fill(s, 0, see.first, -INFINITY);
     tile_fill(s, see.last, width, -INFINITY);
     const float m = tile_max_score(s, width), whole = ceilf(m * t->c), before = t->rows->m[r];
@@ -296,48 +195,24 @@ static void tile_weights(const tile_problem *t, int64_t r, key_range see, int64_
     tile_add_one(&t->rows->l[r], &t->rows->l_lost[r], l);
 }
 
-/* v[j][i] = V[first + j, d + i]; true if one of the codes is NaN. */
-static bool tile_load_values(const attend_keys *keys, simd_fp8 format, const uint8_t *const *row, int64_t n, int64_t d,
-                             float *v)
+/* P of row r for keys [first, last) of a tile. */
+static void tile_row_weights(const tile_problem *t, int64_t r, int64_t first, int64_t last)
 {
-    byte16 marks = { 0 };
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t i = 0; i < PANEL; i += 16) {
-            const int64_t dims = tile_least(16, keys->d_v - d - i);
-            byte16        x = { 0 };
-            if (dims == 16)
-                memcpy(&x, row[j] + d + i, 16);
-            else if (dims > 0)
-                memcpy(&x, row[j] + d + i, (size_t)dims);
-            marks = tile_byte_max(marks, tile_nan_mark(x, format));
-            simd_decode16_to(x, v + j * PANEL + i);
-        }
-    return tile_nan_seen(marks, format);
+    const int64_t   width = tile_round_up(last - first, PANEL);
+    const key_range see = { tile_most(t->rows->see[r].first, first) - first,
+                            tile_least(t->rows->see[r].last, last) - first };
+    if (see.first < see.last)
+        tile_weights(t, r, see, width);
+    else
+        tile_fill(t->scratch.s + r * SCORE_ROW, 0, width, 0.0f);
 }
 
-/* The tile's share of O; returns true if a value is NaN. */
-static bool tile_all_values(const tile_problem *t, int64_t first, int64_t last, const key_range *block)
-{
-    const attend_keys *keys = t->keys;
-    const int64_t      dims = tile_dims_v(t);
-    bool               nan = false, begun[GROUP_ROWS] = { false };
-    for (int64_t j = first; j < last; j += BLOCK_KEYS) {
-        const int64_t  n = tile_least(BLOCK_KEYS, last - j);
-        const uint8_t *row[BLOCK_KEYS];
-        tile_key_rows(keys, keys->v, keys->v_page, keys->v_slot, j, n, row);
-        for (int64_t d = 0; d < dims; d += PANEL) {
-            nan |= tile_load_values(keys, t->format, row, n, d, t->scratch.v);
-            for (int64_t r = 0; r < t->rows->count; r += t->rows->block)
-                if (tile_meets(block[r / t->rows->block], j, j + n))
-                    tile_values(tile_least(t->rows->block, t->rows->count - r),
-                                t->scratch.s + r * TILE_KEYS + (j - first), t->scratch.v, n, begun[r / t->rows->block],
-                                t->scratch.tile + r * dims + d, dims);
-        }
-        for (int64_t r = 0; r < t->rows->count; r += t->rows->block)
-            begun[r / t->rows->block] |= tile_meets(block[r / t->rows->block], j, j + n);
-    }
-    return nan;
-}
+/* The layout of tile_scratch, tile_all_scores and tile_all_values. */
+#ifdef SIMD_AMX
+#include "attention_amx.h"
+#else
+#include "attention_panel.h"
+#endif
 
 static void tile_place_nan_values(const tile_problem *t, int64_t first, int64_t last)
 {
@@ -359,7 +234,7 @@ static void tile_add_values(const tile_problem *t, int64_t r)
     float        *sum = t->scratch.sum + r * dims, *lost = t->scratch.lost + r * dims;
     for (int64_t d = 0; d < dims; d += SIMD_LANES) {
         vfloat a = simd_load(sum + d), b = simd_load(lost + d);
-        tile_add(&a, &b, simd_load(tile + d));
+        tile_add(&a, &b, simd_load(tile + d) * TILE_VALUES_UNIT);
         simd_store(sum + d, a);
         simd_store(lost + d, b);
     }
@@ -368,20 +243,11 @@ static void tile_add_values(const tile_problem *t, int64_t r)
 /* Keys [first, last) of one tile for all rows of the group. */
 static void tile_run(const tile_problem *t, int64_t first, int64_t last)
 {
-    const int64_t width = tile_round_up(last - first, PANEL);
-    key_range     block[GROUP_ROWS];
+    key_range block[GROUP_ROWS];
     for (int64_t r = 0; r < t->rows->count; r += t->rows->block)
         block[r / t->rows->block] = tile_union(t->rows, r, tile_least(t->rows->block, t->rows->count - r));
     if (tile_all_scores(t, first, last, block))
         tile_place_nan_scores(t, first, last);
-    for (int64_t r = 0; r < t->rows->count; r++) {
-        const key_range see = { tile_most(t->rows->see[r].first, first) - first,
-                                tile_least(t->rows->see[r].last, last) - first };
-        if (see.first < see.last)
-            tile_weights(t, r, see, width);
-        else
-            tile_fill(t->scratch.s + r * TILE_KEYS, 0, width, 0.0f);
-    }
     if (tile_all_values(t, first, last, block))
         tile_place_nan_values(t, first, last);
     for (int64_t r = 0; r < t->rows->count; r++)
@@ -390,7 +256,7 @@ static void tile_run(const tile_problem *t, int64_t first, int64_t last)
 }
 
 /* All keys of [from, to) for the group; scratch.q, rows->count and rows->see are set. */
-static void tile_attend(const tile_problem *t, int64_t from, int64_t to)
+static void tile_attend(tile_problem *t, int64_t from, int64_t to)
 {
     const int64_t dims = tile_dims_v(t);
     for (int64_t r = 0; r < t->rows->count; r++) {
@@ -401,7 +267,7 @@ static void tile_attend(const tile_problem *t, int64_t from, int64_t to)
     memset(t->scratch.lost, 0, (size_t)(t->rows->count * dims) * sizeof(float));
     const key_range all = tile_union(t->rows, 0, t->rows->count);
     from = tile_most(from, all.first);
-    to = tile_least(to, all.last);
+    to = t->end = tile_least(to, all.last);
     for (int64_t first = from, last; first < to; first = last) {
         last = tile_least(first / TILE_KEYS * TILE_KEYS + TILE_KEYS, to);
         tile_run(t, first, last);

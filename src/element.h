@@ -31,12 +31,17 @@ static inline float element_load(const void *at, etalon_dtype dtype)
     }
 }
 
-/* n elements, `stride` elements apart. The loops over FP8 stand apart so that a compiler can vectorise them. */
+/* n elements, `stride` elements apart. Some loops stand apart so that a compiler can vectorise them. */
 static inline void element_load_row(float *row, const void *at, etalon_dtype dtype, int64_t stride, int64_t n)
 {
     if (dtype == ETALON_E4M3FN && stride == 1) {
         for (int64_t i = 0; i < n; i++)
             row[i] = f32_of_e4m3fn(((const uint8_t *)at)[i]);
+        return;
+    }
+    if (dtype == ETALON_BF16 && stride == 1) {
+        for (int64_t i = 0; i < n; i++)
+            row[i] = f32_of_bf16(((const uint16_t *)at)[i]);
         return;
     }
     const int64_t bytes = stride * (int64_t)etalon_dtype_bytes(dtype);
@@ -51,6 +56,23 @@ static inline void element_store(void *at, etalon_dtype dtype, float x)
         *(uint16_t *)at = bf16_of_f32(x);
     else
         *(float *)at = x;
+}
+
+/* n elements, `stride` elements apart. */
+static inline void element_store_row(void *at, etalon_dtype dtype, int64_t stride, const float *row, int64_t n)
+{
+    if (dtype == ETALON_F32 && stride == 1) {
+        memcpy(at, row, (size_t)n * sizeof *row);
+        return;
+    }
+    if (dtype == ETALON_BF16 && stride == 1) {
+        for (int64_t i = 0; i < n; i++)
+            ((uint16_t *)at)[i] = bf16_of_f32(row[i]);
+        return;
+    }
+    const int64_t bytes = stride * (int64_t)etalon_dtype_bytes(dtype);
+    for (int64_t i = 0; i < n; i++)
+        element_store((char *)at + i * bytes, dtype, row[i]);
 }
 
 #endif

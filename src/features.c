@@ -8,6 +8,10 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 static const struct {
     uint32_t    bit;
@@ -24,9 +28,13 @@ enum { FEATURE_COUNT = sizeof features / sizeof features[0] };
 
 /* XCR0: the register state that the operating system saves. */
 enum {
-    STATE_YMM = 1 << 1 | 1 << 2,                     /* xmm and the upper halves of ymm */
-    STATE_ZMM = STATE_YMM | 1 << 5 | 1 << 6 | 1 << 7 /* k0 to k7, the upper halves of zmm, zmm16 to zmm31 */
+    STATE_YMM = 1 << 1 | 1 << 2,                      /* xmm and the upper halves of ymm */
+    STATE_ZMM = STATE_YMM | 1 << 5 | 1 << 6 | 1 << 7, /* k0 to k7, the upper halves of zmm, zmm16 to zmm31 */
+    STATE_TILES = 1 << 17 | 1 << 18                   /* their shape, their data */
 };
+
+/* Of leaf 7: compilers disagree about the names. */
+enum { BIT_AMX_BF16 = 1 << 22, BIT_AMX_TILE = 1 << 24 };
 
 static bool has_all(uint32_t set, uint32_t bits)
 {
@@ -41,10 +49,21 @@ static uint32_t saved_state(void)
     return low;
 }
 
+/* Linux saves tiles for a process that asked for it: once, for all of its threads. */
+static bool tiles_are_granted(void)
+{
+#ifdef __linux__
+    enum { ASK_FOR_STATE = 0x1023 /* ARCH_REQ_XCOMP_PERM */, TILE_DATA = 18 };
+    return syscall(SYS_arch_prctl, ASK_FOR_STATE, TILE_DATA) == 0;
+#else
+    return false;
+#endif
+}
+
 uint32_t features_detect(void)
 {
-    uint32_t a, b1, b7, c1, c7, d;
-    if (!__get_cpuid(1, &a, &b1, &c1, &d) || !__get_cpuid_count(7, 0, &a, &b7, &c7, &d))
+    uint32_t a, b1, b7, c1, c7, d1, d7;
+    if (!__get_cpuid(1, &a, &b1, &c1, &d1) || !__get_cpuid_count(7, 0, &a, &b7, &c7, &d7))
         return NEEDS_NONE;
     if (!has_all(c1, bit_OSXSAVE | bit_AVX | bit_FMA | bit_F16C) || !has_all(b7, bit_AVX2))
         return NEEDS_NONE; /* no CPU has AVX-512 without these */
@@ -54,6 +73,9 @@ uint32_t features_detect(void)
         have |= NEEDS_AVX2;
     if (has_all(state, STATE_ZMM) && has_all(b7, bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL))
         have |= NEEDS_AVX512;
+    if (have & NEEDS_AVX512 && has_all(state, STATE_TILES) && has_all(d7, BIT_AMX_TILE | BIT_AMX_BF16) &&
+        has_all(c7, bit_AVX512VBMI) && tiles_are_granted())
+        have |= NEEDS_AMX;
     return have;
 }
 

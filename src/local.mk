@@ -38,12 +38,15 @@ noinst_LTLIBRARIES += %D%/libetalon_core.la
 
 # Host kernels: a library for each instruction set, since no other code may be built with its flags.
 kernel_headers = \
+	%D%/attention_amx.h \
+	%D%/attention_panel.h \
 	%D%/attention_simd.h \
 	%D%/attention_tile.h \
 	%D%/fmha_varlen_simd.h \
 	%D%/mqa_logits_simd.h \
 	%D%/pa_mtp_simd.h \
 	%D%/simd.h \
+	%D%/simd_amx.h \
 	%D%/simd_panel.h \
 	%D%/simd_row.h
 
@@ -77,6 +80,17 @@ endif
 	%D%/fmha_varlen_avx512.c \
 	%D%/mqa_logits_avx512.c \
 	%D%/pa_mtp_avx512.c
+
+if HAVE_AMX
+noinst_LTLIBRARIES += %D%/libamx.la
+%C%_libetalon_core_la_LIBADD += %D%/libamx.la
+%C%_libamx_la_CFLAGS = $(AM_CFLAGS) $(KERNEL_CFLAGS) $(AMX_CFLAGS)
+endif
+%C%_libamx_la_SOURCES = \
+	$(kernel_headers) \
+	%D%/fmha_varlen_amx.c \
+	%D%/mqa_logits_amx.c \
+	%D%/pa_mtp_amx.c
 
 if HAVE_NEON
 noinst_LTLIBRARIES += %D%/libneon.la

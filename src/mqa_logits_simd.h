@@ -1,4 +1,4 @@
-/* mqa_logits by panels of 16 keys: included once for each instruction set, with SIMD_BYTES and SIMD_STEM, the row's name, set.
+/* mqa_logits by panels of keys: included once for each instruction set, with SIMD_BYTES and SIMD_STEM, the row's name, set.
  *
  * A task is a block of query rows, about 192 (row, head) pairs, over a chunk of the keys. Each panel of K is decoded once a
  * task; relu, weight and the sum over heads follow each block of scores while it is in the cache, and no score is stored.
@@ -9,7 +9,17 @@
 #include "simd_panel.h"
 #include "simd_row.h"
 
+#ifdef SIMD_AMX
+#include "simd_amx.h"
+#endif
+
 enum { BLOCK_PAIRS = 192, CHUNK_KEYS = 2048 };
+
+#ifdef SIMD_AMX
+enum { KEYS = AMX_PANEL, PAIRS = AMX_BLOCK }; /* of a block of scores */
+#else
+enum { KEYS = PANEL, PAIRS = BLOCK_ROWS };
+#endif
 
 /* Query rows of one task. */
 static int64_t block_rows(const mqa_logits_problem *p)
@@ -32,49 +42,147 @@ typedef struct scratch {
     float *q, *weights, *k, *s, *sum;
 } scratch;
 
-static int64_t scratch_floats(const mqa_logits_problem *p)
+static int64_t q_floats(const mqa_logits_problem *p)
 {
     const int64_t pairs = block_rows(p) * p->h;
-    const int64_t floats = pairs * (p->d + 1) + PANEL * (p->d + BLOCK_ROWS + block_rows(p));
-    return tile_aligned(floats);
+#ifdef SIMD_AMX
+    return amx_floats(amx_row_tiles(pairs) * amx_steps(p->d) * AMX_TILE);
+#else
+    return pairs * p->d;
+#endif
+}
+
+static int64_t k_floats(const mqa_logits_problem *p)
+{
+#ifdef SIMD_AMX
+    return amx_floats(KEYS / AMX_ROWS * amx_steps(p->d) * AMX_TILE);
+#else
+    return KEYS * p->d;
+#endif
+}
+
+static int64_t scratch_floats(const mqa_logits_problem *p)
+{
+    return tile_aligned(k_floats(p) + KEYS * (PAIRS + block_rows(p)) + q_floats(p) + block_rows(p) * p->h);
 }
 
 static scratch scratch_at(const mqa_logits_problem *p, float *at)
 {
-    const int64_t pairs = block_rows(p) * p->h;
-    scratch       t;
+    scratch t;
     t.k = at;
-    t.s = t.k + PANEL * p->d;
-    t.sum = t.s + PANEL * BLOCK_ROWS;
-    t.q = t.sum + PANEL * block_rows(p);
-    t.weights = t.q + pairs * p->d;
+    t.s = t.k + k_floats(p);
+    t.sum = t.s + KEYS * PAIRS;
+    t.q = t.sum + KEYS * block_rows(p);
+    t.weights = t.q + q_floats(p);
     return t;
 }
 
-/* Rows [first, first + rows) of q and weights; pairs in blocks, [d][pairs of the block]. */
-static void pack_rows(const mqa_logits_problem *p, int64_t first, int64_t rows, const scratch *t)
+#ifdef SIMD_AMX
+/* Pair i of q: A tiles, [row tile][step], in units of the format. */
+static void pack_pair(const mqa_logits_problem *p, const uint8_t *from, int64_t i, int64_t pairs, const scratch *t)
+{
+    uint8_t codes[ETALON_MAX_HEAD_DIM];
+    (void)pairs;
+    for (int64_t d = 0; d < p->d; d++)
+        codes[d] = from[d * p->q.stride[2]];
+    amx_pack_codes(simd_fp8_of(p->q.dtype), codes, p->d, amx_row((uint16_t *)t->q, i, amx_steps(p->d)), AMX_TILE);
+}
+
+/* What scores are multiples of. */
+static float unit_of(const mqa_logits_problem *p)
+{
+    return simd_fp8_of(p->q.dtype).unit * simd_fp8_of(p->k.dtype).unit;
+}
+
+static bool pack_keys(const attend_keys *keys, simd_fp8 format, int64_t n, int64_t left, float *k)
+{
+    const uint8_t *row[KEYS];
+    amx_key_rows(keys, keys->k, keys->k_page, keys->k_slot, n, left, KEYS, row);
+    return amx_pack_k(format, row, keys->d_qk, (uint16_t *)k);
+}
+
+/* Scores of a block of pairs: sixteen roundings in each chunk of 32 head dims and one more to add it, which is within the
+ * docstring's max(32, ceil(D / 8)) + 16. The smallest product, 2^-9 * 2^-17, is far from what a tile takes as 0.
+ */
+static void multiply(const mqa_logits_problem *p, int64_t first, int64_t pairs, const scratch *t)
+{
+    const int64_t     steps = amx_steps(p->d);
+    const amx_product product = { .a = amx_row((uint16_t *)t->q, first, steps),
+                                  .a_row = steps * AMX_TILE,
+                                  .b = (const uint16_t *)t->k,
+                                  .b_column = steps * AMX_TILE,
+                                  .steps = steps,
+                                  .terms = 1 };
+    amx_multiply(&product, pairs, KEYS / AMX_ROWS, false, t->s, KEYS);
+}
+#else
+/* Pair i of q: in blocks of pairs, [d][pairs of the block]. */
+static void pack_pair(const mqa_logits_problem *p, const uint8_t *from, int64_t i, int64_t pairs, const scratch *t)
 {
     float row[ETALON_MAX_HEAD_DIM];
+    element_load_row(row, from, p->q.dtype, p->q.stride[2], p->d);
+    const int64_t block = i / PAIRS * PAIRS, width = tile_least(PAIRS, pairs - block);
+    for (int64_t d = 0; d < p->d; d++)
+        t->q[block * p->d + d * width + (i - block)] = row[d];
+}
+
+/* What scores are multiples of. */
+static float unit_of(const mqa_logits_problem *p)
+{
+    return simd_fp8_of(p->k.dtype).unit;
+}
+
+static bool pack_keys(const attend_keys *keys, simd_fp8 format, int64_t n, int64_t left, float *k)
+{
+    const uint8_t *row[KEYS];
+    tile_panel_rows(keys, n, left, row);
+    return tile_pack_keys(keys, format, row, k);
+}
+
+/* Scores of a block of pairs. */
+static void multiply(const mqa_logits_problem *p, int64_t first, int64_t pairs, const scratch *t)
+{
+    for (int64_t d = 0; d < p->d; d += CHUNK_DIMS)
+        tile_scores(pairs, t->q + first * p->d + d * pairs, t->k + d * KEYS, tile_least(CHUNK_DIMS, p->d - d), d > 0,
+                    t->s, KEYS);
+}
+#endif
+
+/* Rows [first, first + rows) of q and weights. */
+static void pack_rows(const mqa_logits_problem *p, int64_t first, int64_t rows, const scratch *t)
+{
     for (int64_t i = 0; i < rows * p->h; i++) {
         const int64_t m = first + i / p->h, h = i % p->h;
-        const int64_t block = i / BLOCK_ROWS * BLOCK_ROWS, width = tile_least(BLOCK_ROWS, rows * p->h - block);
-        element_load_row(row, tensor_at3(&p->q, m, h, 0), p->q.dtype, p->q.stride[2], p->d);
-        for (int64_t d = 0; d < p->d; d++)
-            t->q[block * p->d + d * width + (i - block)] = row[d];
+        pack_pair(p, (const uint8_t *)tensor_at3(&p->q, m, h, 0), i, rows * p->h, t);
         t->weights[i] = *(const float *)tensor_at2(&p->weights, m, h);
     }
 }
 
-/* sum[m][0..15] += weight * relu(s) for a block of pairs; NaN stays. */
+/* max(x, 0); NaN stays. */
+static vfloat relu(vfloat x)
+{
+#if SIMD_BYTES == 64
+    return (vfloat)_mm512_max_ps(_mm512_setzero_ps(), (__m512)x); /* the second operand where one is NaN */
+#elif SIMD_BYTES == 32
+    return (vfloat)_mm256_max_ps(_mm256_setzero_ps(), (__m256)x);
+#else
+    return simd_select(x < simd_set(0.0f), simd_set(0.0f), x);
+#endif
+}
+
+/* sum[m][key] += weight * relu(s) for a block of pairs, the heads of one row at a time; NaN stays. */
 static void add_heads(const mqa_logits_problem *p, const scratch *t, int64_t first, int64_t pairs)
 {
-    for (int64_t i = 0; i < pairs; i++) {
-        float *to = t->sum + (first + i) / p->h * PANEL;
-        for (int v = 0; v < PANEL; v += SIMD_LANES) {
-            const vfloat s = simd_load(t->s + i * PANEL + v);
-            const vfloat relu = simd_select(s < simd_set(0.0f), simd_set(0.0f), s);
-            simd_store(to + v, simd_load(to + v) + t->weights[first + i] * relu);
-        }
+    enum { VECTORS = KEYS / SIMD_LANES };
+    for (int64_t i = 0, end; i < pairs; i = end) {
+        const int64_t m = (first + i) / p->h;
+        vfloat        sum[VECTORS];
+        end = tile_least(pairs, (m + 1) * p->h - first);
+        memcpy(sum, t->sum + m * KEYS, sizeof sum);
+        for (int64_t n = i; n < end; n++)
+            for (int v = 0; v < VECTORS; v++)
+                sum[v] += t->weights[first + n] * relu(simd_load(t->s + n * KEYS + v * SIMD_LANES));
+        memcpy(t->sum + m * KEYS, sum, sizeof sum);
     }
 }
 
@@ -82,20 +190,16 @@ static void add_heads(const mqa_logits_problem *p, const scratch *t, int64_t fir
 static bool sum_panel(const mqa_logits_problem *p, const attend_keys *keys, simd_fp8 format, const key_range *see,
                       int64_t rows, int64_t n, int64_t last, const scratch *t)
 {
-    const uint8_t *row[PANEL];
-    tile_panel_rows(keys, n, last - n, row);
-    const bool nan = tile_pack_keys(keys, format, row, t->k);
-    memset(t->sum, 0, (size_t)(rows * PANEL) * sizeof(float));
-    for (int64_t i = 0; i < rows * p->h; i += BLOCK_ROWS) {
-        const int64_t pairs = tile_least(BLOCK_ROWS, rows * p->h - i);
+    const bool nan = pack_keys(keys, format, n, last - n, t->k);
+    memset(t->sum, 0, (size_t)(rows * KEYS) * sizeof(float));
+    for (int64_t i = 0; i < rows * p->h; i += PAIRS) {
+        const int64_t pairs = tile_least(PAIRS, rows * p->h - i);
         bool          seen = false;
         for (int64_t m = i / p->h; m <= (i + pairs - 1) / p->h; m++)
-            seen |= tile_meets(see[m], n, n + PANEL);
+            seen |= tile_meets(see[m], n, n + KEYS);
         if (!seen)
             continue;
-        for (int64_t d = 0; d < p->d; d += CHUNK_DIMS)
-            tile_scores(pairs, t->q + i * p->d + d * pairs, t->k + d * PANEL, tile_least(CHUNK_DIMS, p->d - d), d > 0,
-                        t->s, PANEL);
+        multiply(p, i, pairs, t);
         add_heads(p, t, i, pairs);
     }
     return nan;
@@ -110,11 +214,19 @@ static bool key_is_nan(const mqa_logits_problem *p, simd_fp8 format, int64_t n)
 static void store_panel(const mqa_logits_problem *p, simd_fp8 format, int64_t m, key_range see, int64_t n, int64_t last,
                         bool nan, const float *sum)
 {
-    const int64_t from = tile_most(see.first, n), to = tile_least(tile_least(see.last, n + PANEL), last);
-    for (int64_t i = from; i < to; i++) {
-        const float scale = format.unit * ((const float *)p->kv_scale.data)[i * p->kv_scale.stride[0]];
-        *(float *)tensor_at2(&p->logits, m, i) = nan && key_is_nan(p, format, i) ? NAN : scale * sum[i - n];
-    }
+    const int64_t from = tile_most(see.first, n), to = tile_least(tile_least(see.last, n + KEYS), last);
+    const float   unit = unit_of(p);
+    const float  *scale = p->kv_scale.data;
+    float        *logits = (float *)tensor_at2(&p->logits, m, 0);
+    if (p->kv_scale.stride[0] == 1 && p->logits.stride[1] == 1)
+        for (int64_t i = from; i < to; i++)
+            logits[i] = scale[i] * (unit * sum[i - n]);
+    else
+        for (int64_t i = from; i < to; i++)
+            logits[i * p->logits.stride[1]] = scale[i * p->kv_scale.stride[0]] * (unit * sum[i - n]);
+    for (int64_t i = from; nan && i < to; i++)
+        if (key_is_nan(p, format, i))
+            logits[i * p->logits.stride[1]] = NAN;
 }
 
 static void fill(const mqa_logits_problem *p, int64_t m, int64_t from, int64_t to)
@@ -159,11 +271,17 @@ static void task(const mqa_logits_problem *p, int64_t i, float *memory)
         .k = p->k.data, .dtype = p->k.dtype, .k_slot = p->k.stride[0], .d_qk = p->d, .page_size = INT64_MAX
     };
     pack_rows(p, first, rows, &t);
-    for (int64_t n = all.first; n < all.last; n += PANEL) {
+#ifdef SIMD_AMX
+    amx_begin(rows * p->h);
+#endif
+    for (int64_t n = all.first; n < all.last; n += KEYS) {
         const bool nan = sum_panel(p, &keys, format, see, rows, n, all.last, &t);
         for (int64_t m = 0; m < rows; m++)
-            store_panel(p, format, first + m, see[m], n, all.last, nan, t.sum + m * PANEL);
+            store_panel(p, format, first + m, see[m], n, all.last, nan, t.sum + m * KEYS);
     }
+#ifdef SIMD_AMX
+    amx_end();
+#endif
 }
 
 size_t SIMD_WORKSPACE(const etalon_context *ctx, const void *problem)

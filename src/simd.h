@@ -62,6 +62,31 @@ static inline float simd_sum(vfloat x)
     return two[0] + two[1];
 }
 
+#if SIMD_BYTES >= 32
+typedef float float8 __attribute__((vector_size(32)));
+
+/* Sums of eight vectors side by side. */
+static inline float8 simd_sum8(const vfloat *x)
+{
+    float8 a[8];
+#if SIMD_BYTES == 64
+    for (int i = 0; i < 8; i++)
+        a[i] = __builtin_shufflevector(x[i], x[i], 0, 1, 2, 3, 4, 5, 6, 7) +
+               __builtin_shufflevector(x[i], x[i], 8, 9, 10, 11, 12, 13, 14, 15);
+#else
+    memcpy(a, x, sizeof a);
+#endif
+    for (int i = 0; i < 4; i++)
+        a[i] = __builtin_shufflevector(a[2 * i], a[2 * i + 1], 0, 8, 1, 9, 4, 12, 5, 13) +
+               __builtin_shufflevector(a[2 * i], a[2 * i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    for (int i = 0; i < 2; i++)
+        a[i] = __builtin_shufflevector(a[2 * i], a[2 * i + 1], 0, 1, 8, 9, 4, 5, 12, 13) +
+               __builtin_shufflevector(a[2 * i], a[2 * i + 1], 2, 3, 10, 11, 6, 7, 14, 15);
+    return __builtin_shufflevector(a[0], a[1], 0, 1, 2, 3, 8, 9, 10, 11) +
+           __builtin_shufflevector(a[0], a[1], 4, 5, 6, 7, 12, 13, 14, 15);
+}
+#endif
+
 /* NaN lanes of x are passed over: the running maximum m stays. */
 static inline vfloat simd_max(vfloat x, vfloat m)
 {
@@ -124,8 +149,8 @@ enum { SIMD_SIXTEEN = 16 / SIMD_LANES };
 static inline void simd_decode16(byte16 codes, vfloat *to)
 {
 #ifdef __F16C__
-    const __m256i wide = _mm256_slli_epi16(_mm256_cvtepu8_epi16((__m128i)codes), 8);
-    const __m256i half = _mm256_and_si256(_mm256_srai_epi16(wide, 1), _mm256_set1_epi16((short)0xBFFF));
+    const __m256i wide = _mm256_slli_epi16(_mm256_cvtepi8_epi16((__m128i)codes), 7);
+    const __m256i half = _mm256_and_si256(wide, _mm256_set1_epi16((short)0xBFFF));
 #if SIMD_BYTES == 64
     to[0] = (vfloat)_mm512_cvtph_ps(half);
 #else
@@ -148,6 +173,37 @@ static inline void simd_decode16(byte16 codes, vfloat *to)
     memcpy(to, x, sizeof x);
 #endif
 }
+
+#if SIMD_BYTES >= 32
+typedef uint8_t byte32 __attribute__((vector_size(32)));
+
+/* Vectors of thirty-two numbers. */
+enum { SIMD_THIRTY_TWO = 32 / SIMD_LANES };
+
+/* Thirty-two codes at once. The halves go through memory: converted from there, they leave port 5 to the shuffles. */
+static inline void simd_decode32(byte32 codes, vfloat *to)
+{
+#if SIMD_BYTES == 64
+    const __m512i wide = _mm512_slli_epi16(_mm512_cvtepi8_epi16((__m256i)codes), 7);
+    __m512i       half = _mm512_and_si512(wide, _mm512_set1_epi16((short)0xBFFF));
+    __asm__("" : "+m"(half));
+    const __m256i *at = (const __m256i *)&half;
+    to[0] = (vfloat)_mm512_cvtph_ps(at[0]);
+    to[1] = (vfloat)_mm512_cvtph_ps(at[1]);
+#else
+    __m256i half[2] = { _mm256_unpacklo_epi8(_mm256_setzero_si256(), (__m256i)codes),
+                        _mm256_unpackhi_epi8(_mm256_setzero_si256(), (__m256i)codes) };
+    for (int i = 0; i < 2; i++)
+        half[i] = _mm256_and_si256(_mm256_srai_epi16(half[i], 1), _mm256_set1_epi16((short)0xBFFF));
+    __asm__("" : "+m"(half));
+    const __m128i *at = (const __m128i *)half; /* codes 0 to 7, 16 to 23, 8 to 15, 24 to 31 */
+    to[0] = (vfloat)_mm256_cvtph_ps(at[0]);
+    to[1] = (vfloat)_mm256_cvtph_ps(at[2]);
+    to[2] = (vfloat)_mm256_cvtph_ps(at[1]);
+    to[3] = (vfloat)_mm256_cvtph_ps(at[3]);
+#endif
+}
+#endif
 
 /* The same into memory. */
 static inline void simd_decode16_to(byte16 codes, float *to)

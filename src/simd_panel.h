@@ -130,8 +130,6 @@ INLINE byte16 tile_byte_max(byte16 a, byte16 b)
 }
 
 #if SIMD_BYTES >= 32
-typedef uint8_t byte32 __attribute__((vector_size(32)));
-
 /* In each half by itself. */
 #define LOW_HALVES2(a, b)                                                                                             \
     __builtin_shufflevector(a, b, 0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39, 16, 48, 17, 49, 18, 50, 19, \
@@ -150,10 +148,12 @@ INLINE byte16 tile_pack32(simd_fp8 format, const uint8_t *const *row, int64_t d,
     }
     TRANSPOSE(x, y, LOW_HALVES2, HIGH_HALVES2)
     for (int i = 0; i < 16; i++) {
-        byte16 half[2];
-        memcpy(half, &x[i], sizeof half);
-        simd_decode16_to(half[0], k + (d + i) * PANEL);
-        simd_decode16_to(half[1], k + (d + 16 + i) * PANEL);
+        vfloat z[SIMD_THIRTY_TWO];
+        simd_decode32(x[i], z);
+        for (int v = 0; v < SIMD_SIXTEEN; v++) {
+            simd_store(k + (d + i) * PANEL + v * SIMD_LANES, z[v]);
+            simd_store(k + (d + 16 + i) * PANEL + v * SIMD_LANES, z[SIMD_SIXTEEN + v]);
+        }
     }
     byte16 both[2];
     memcpy(both, &marks, sizeof both);
@@ -189,6 +189,7 @@ INLINE byte16 tile_pack16(const attend_keys *keys, simd_fp8 format, const uint8_
     return marks;
 }
 
+#ifndef SIMD_AMX
 /* k[d][i] = K[j + i, d] for a panel; true if one of the codes is NaN. */
 static bool tile_pack_keys(const attend_keys *keys, simd_fp8 format, const uint8_t *const *row, float *k)
 {
@@ -198,12 +199,14 @@ static bool tile_pack_keys(const attend_keys *keys, simd_fp8 format, const uint8
     return tile_nan_seen(marks, format);
 }
 
+#endif
+
 static inline bool tile_is_nan(uint8_t code, simd_fp8 format)
 {
     return (code & format.mask) == format.nan;
 }
 
-static bool tile_row_has_nan(const uint8_t *row, int64_t n, simd_fp8 format)
+static inline bool tile_row_has_nan(const uint8_t *row, int64_t n, simd_fp8 format)
 {
     for (int64_t i = 0; i < n; i++)
         if (tile_is_nan(row[i], format))
@@ -270,6 +273,7 @@ INLINE void tile_multiply(const int rows, const int ways, const float *a, const 
 #define ROW_COUNTS_12(call)
 #endif
 
+#ifndef SIMD_AMX
 /* s[r][i] (+)= sum_d q[d][r] k[d][i] over a chunk of head dims. */
 static void tile_scores(int64_t rows, const float *q, const float *k, int64_t dims, bool add, float *s, int64_t s_row)
 {
@@ -277,5 +281,6 @@ static void tile_scores(int64_t rows, const float *q, const float *k, int64_t di
     EACH_ROW_COUNT(CALL)
 #undef CALL
 }
+#endif
 
 #endif

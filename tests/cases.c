@@ -437,7 +437,7 @@ static const char *target;       /* of this process's test case; NULL: a call wi
 static int64_t    *runs_of_rows; /* shared; NULL outside of cases_main */
 
 /* Check calls a fixture without arguments: one function a target. */
-#define TARGETS(T) T(ref) T(generic) T(neon) T(avx2) T(avx512)
+#define TARGETS(T) T(ref) T(generic) T(neon) T(avx2) T(avx512) T(amx)
 
 #define USE(name)                \
     static void use_##name(void) \

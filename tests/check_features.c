@@ -4,6 +4,10 @@
 #include "context.h"
 #include "gate.h"
 
+#include <stdbool.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
 
 static const struct {
@@ -33,7 +37,7 @@ START_TEST(table_is_well_formed)
 }
 END_TEST
 
-enum { ALL = NEEDS_AVX2 | NEEDS_AVX512 | NEEDS_NEON };
+enum { X86 = NEEDS_AMX | NEEDS_AVX2 | NEEDS_AVX512, ALL = X86 | NEEDS_NEON };
 
 static const struct {
     const char *list;
@@ -43,15 +47,16 @@ static const struct {
     { NULL, ALL, ALL, NULL },
     { "", ALL, ALL, NULL },
     { ",", ALL, ALL, NULL },
-    { "avx2", ALL, NEEDS_AVX512 | NEEDS_NEON, NULL }, /* that row alone */
-    { "avx512", ALL, NEEDS_AVX2 | NEEDS_NEON, NULL },
-    { "neon", ALL, NEEDS_AVX2 | NEEDS_AVX512, NULL },
-    { "avx512,avx2", ALL, NEEDS_NEON, NULL },
-    { ",avx2,,neon,", ALL, NEEDS_AVX512, NULL },
-    { "avx2,avx2", ALL, NEEDS_AVX512 | NEEDS_NEON, NULL },
+    { "avx2", ALL, ALL & ~NEEDS_AVX2, NULL },     /* that row alone */
+    { "avx512", ALL, ALL & ~NEEDS_AVX512, NULL }, /* rows of AMX need both */
+    { "amx", ALL, ALL & ~NEEDS_AMX, NULL },
+    { "neon", ALL, X86, NULL },
+    { "avx512,avx2", ALL, NEEDS_AMX | NEEDS_NEON, NULL },
+    { ",avx2,,neon,", ALL, NEEDS_AMX | NEEDS_AVX512, NULL },
+    { "avx2,avx2", ALL, ALL & ~NEEDS_AVX2, NULL },
     { "avx512", NEEDS_AVX2, NEEDS_AVX2, NULL }, /* only removes */
-    { "avx512,avx2,neon", NEEDS_NONE, NEEDS_NONE, NULL },
-    { "avx", ALL, ALL, "ETALON_DISABLE: \"avx\", expected names of avx2, avx512, neon" },
+    { "amx,avx512,avx2,neon", NEEDS_NONE, NEEDS_NONE, NULL },
+    { "avx", ALL, ALL, "ETALON_DISABLE: \"avx\", expected names of amx, avx2, avx512, neon" },
     { "avx5120", ALL, ALL, "\"avx5120\"" },
     { "AVX2", ALL, ALL, "\"AVX2\"" },
     { "avx2, avx512", ALL, ALL, "\" avx512\"" }, /* avx2 stays, too */
@@ -59,7 +64,8 @@ static const struct {
     { "by name only", ALL, ALL, "\"by name only\"" },
     { "none", ALL, ALL, "\"none\"" },
     { "0123456789012345678901234567890123456789012345678901234567890123456789", ALL, ALL,
-      "\"0123456789012345678901234567890123456789012345678901234567890123\", expected names of avx2, avx512, neon" },
+      "\"0123456789012345678901234567890123456789012345678901234567890123\", expected names of amx, avx2, avx512, "
+      "neon" },
 };
 
 START_TEST(disable)
@@ -73,7 +79,30 @@ START_TEST(disable)
 }
 END_TEST
 
-/* The compiler's runtime reads the same registers by code of its own. */
+#if defined(__x86_64__)
+/* Whether the CPU executes an instruction on tiles for this process, which features_detect has asked for: in a child, which
+ * dies of it otherwise. The bytes are LDTILECFG of a configuration in memory, TILEZERO of register 0, TILERELEASE.
+ */
+static bool tiles_work(void)
+{
+    static const uint8_t shape[64] __attribute__((aligned(64))) = { [0] = 1, [16] = 64, [48] = 16 };
+    const pid_t          child = fork();
+    if (child == 0) {
+        __asm__ volatile(".byte 0xc4, 0xe2, 0x78, 0x49, 0x00\n" /* ldtilecfg (%rax) */
+                         ".byte 0xc4, 0xe2, 0x7b, 0x49, 0xc0\n" /* tilezero %tmm0 */
+                         ".byte 0xc4, 0xe2, 0x78, 0x49, 0xc0\n" /* tilerelease */
+                         :
+                         : "a"(shape)
+                         : "memory");
+        _exit(0);
+    }
+    int status = -1;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+#endif
+
+/* The compiler's runtime reads the same registers by code of its own; of tiles, the instructions tell. */
 START_TEST(detection_agrees_with_the_compiler)
 {
     const uint32_t have = features_detect();
@@ -86,6 +115,7 @@ START_TEST(detection_agrees_with_the_compiler)
                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     ck_assert_int_eq((have & NEEDS_AVX2) != 0, avx2 != 0);
     ck_assert_int_eq((have & NEEDS_AVX512) != 0, avx512 != 0);
+    ck_assert_int_eq((have & NEEDS_AMX) != 0, avx512 && tiles_work());
     ck_assert_uint_eq(have & NEEDS_NEON, 0);
 #elif defined(__aarch64__)
     ck_assert_uint_eq(have, NEEDS_NEON);
@@ -102,7 +132,7 @@ START_TEST(context_reads_the_environment)
     ck_assert_int_eq(setenv("ETALON_DISABLE", "avx512", 1), 0);
     ck_assert_ok(etalon_context_create(NULL, &ctx));
     ck_assert_uint_eq(ctx->have, features_detect() & ~(uint32_t)NEEDS_AVX512);
-    ck_assert_int_eq(setenv("ETALON_DISABLE", "avx512,avx2,neon", 1), 0);
+    ck_assert_int_eq(setenv("ETALON_DISABLE", "amx,avx512,avx2,neon", 1), 0);
     ck_assert_uint_eq(ctx->have, features_detect() & ~(uint32_t)NEEDS_AVX512); /* read once */
     etalon_context_destroy(ctx);
     ck_assert_ok(etalon_context_create(NULL, &ctx));
@@ -124,11 +154,24 @@ START_TEST(context_refuses_an_unknown_name)
 }
 END_TEST
 
+/* Whatever a row needs besides: without AVX-512 there is none for AMX. */
+START_TEST(rows_of_amx_need_avx512)
+{
+    etalon_context *ctx = NULL;
+    ck_assert_int_eq(setenv("ETALON_DISABLE", "avx512", 1), 0);
+    ck_assert_ok(etalon_context_create(NULL, &ctx));
+    etalon_kernel_info info;
+    for (int i = 0; etalon_kernel_get(ctx, i, &info) == ETALON_OK; i++)
+        ck_assert(strstr(info.name, "_amx") == NULL || !info.available);
+    etalon_context_destroy(ctx);
+}
+END_TEST
+
 /* A row whose feature is disabled says so, and a call that names it fails. */
 START_TEST(disabled_rows_are_not_available)
 {
     etalon_context *ctx = NULL;
-    ck_assert_int_eq(setenv("ETALON_DISABLE", "avx512,avx2,neon", 1), 0);
+    ck_assert_int_eq(setenv("ETALON_DISABLE", "amx,avx512,avx2,neon", 1), 0);
     ck_assert_ok(etalon_context_create(NULL, &ctx));
     etalon_kernel_info info;
     for (int i = 0; etalon_kernel_get(ctx, i, &info) == ETALON_OK; i++)
@@ -144,6 +187,7 @@ static void fill(TCase *tcase)
     tcase_add_test(tcase, detection_agrees_with_the_compiler);
     tcase_add_test(tcase, context_reads_the_environment);
     tcase_add_test(tcase, context_refuses_an_unknown_name);
+    tcase_add_test(tcase, rows_of_amx_need_avx512);
     tcase_add_test(tcase, disabled_rows_are_not_available);
 }
 

@@ -203,13 +203,20 @@ END_TEST
         }                                                                                                            \
     }
 
-enum { EVERYTHING = NEEDS_AVX2 | NEEDS_AVX512 | NEEDS_NEON };
+enum { EVERYTHING = NEEDS_AMX | NEEDS_AVX2 | NEEDS_AVX512 | NEEDS_NEON };
 
 static const struct {
     fmha_varlen_problem p;
     uint32_t            have;
     const char         *want; /* NULL: none */
 } choices[] = {
+#ifdef HAVE_AMX
+    { KEYS(ETALON_E4M3FN, 1, 1), NEEDS_AMX | NEEDS_AVX512 | NEEDS_AVX2, "fmha_varlen_amx" },
+    { KEYS(ETALON_E4M3FNUZ, 1, 1), NEEDS_AMX | NEEDS_AVX512, "fmha_varlen_amx" },
+#endif
+#ifdef HAVE_AVX2
+    { KEYS(ETALON_E4M3FN, 1, 1), NEEDS_AMX | NEEDS_AVX2, "fmha_varlen_avx2" }, /* AMX without AVX-512 */
+#endif
 #ifdef HAVE_AVX512
     { KEYS(ETALON_E4M3FN, 1, 1), NEEDS_AVX512 | NEEDS_AVX2, "fmha_varlen_avx512" },
     { KEYS(ETALON_E4M3FNUZ, 1, 1), NEEDS_AVX512, "fmha_varlen_avx512" },

@@ -110,13 +110,20 @@ END_TEST
         .device = ETALON_HOST, .h = 32, .d = 128, .k = {.dtype = dtype_, .rank = 2, .stride = { [1] = k_ } } \
     }
 
-enum { EVERYTHING = NEEDS_AVX2 | NEEDS_AVX512 | NEEDS_NEON };
+enum { EVERYTHING = NEEDS_AMX | NEEDS_AVX2 | NEEDS_AVX512 | NEEDS_NEON };
 
 static const struct {
     mqa_logits_problem p;
     uint32_t           have;
     const char        *want; /* NULL: none */
 } choices[] = {
+#ifdef HAVE_AMX
+    { KEYS(ETALON_E4M3FN, 1), NEEDS_AMX | NEEDS_AVX512 | NEEDS_AVX2, "mqa_logits_amx" },
+    { KEYS(ETALON_E4M3FNUZ, 1), NEEDS_AMX | NEEDS_AVX512, "mqa_logits_amx" },
+#endif
+#ifdef HAVE_AVX2
+    { KEYS(ETALON_E4M3FN, 1), NEEDS_AMX | NEEDS_AVX2, "mqa_logits_avx2" }, /* AMX without AVX-512 */
+#endif
 #ifdef HAVE_AVX512
     { KEYS(ETALON_E4M3FN, 1), NEEDS_AVX512 | NEEDS_AVX2, "mqa_logits_avx512" },
     { KEYS(ETALON_E4M3FNUZ, 1), NEEDS_AVX512, "mqa_logits_avx512" },

@@ -5,7 +5,7 @@ cd "$top_srcdir" || exit 1
 # stem = root [_stage] {_token} _target; the tokens in this order: dtype, dims, group, page, q, causal
 stage='(_reduce)?'
 tokens='(_(e4m3|bf16|f32))?(_[hd][0-9]+(x[0-9]+)?)*(_gqa[0-9]+)?(_page[0-9]+)?(_q[0-9]+)?(_causal)?'
-target='_(ref|model|generic|neon|avx2|avx512|omp|gfx950|gfx1250|sm90)'
+target='_(ref|model|generic|neon|avx2|avx512|amx|omp|gfx950|gfx1250|sm90)'
 
 file_of() {
     for file in "ref/$1.c" "src/$1.c" "hip/$1.hip" asm/*/"$1.s"; do
@@ -51,7 +51,7 @@ for def in src/*_kernels.def; do
 done
 
 # The other way: a kernel's file without a row is a kernel that nobody can call.
-for file in ref/*_ref.c ref/*_model.c src/*_generic.c src/*_neon.c src/*_avx2.c src/*_avx512.c src/*_omp.c hip/*.hip asm/*/*.s; do
+for file in ref/*_ref.c ref/*_model.c src/*_generic.c src/*_neon.c src/*_avx2.c src/*_avx512.c src/*_amx.c src/*_omp.c hip/*.hip asm/*/*.s; do
     [ -f "$file" ] || continue
     stem=$(basename "$file" | sed 's/\.[a-z]*$//')
     case $stems in

@@ -205,13 +205,35 @@ END_TEST
         }                                                                   \
     }
 
-enum { EVERYTHING = NEEDS_AVX2 | NEEDS_AVX512 | NEEDS_NEON };
+/* One token of each of three sequences. */
+#define DECODE(heads_, kv_heads_)                                                                            \
+    {                                                                                                        \
+        .device = ETALON_HOST, .tokens = 3, .batch = 3, .heads = heads_, .kv_heads = kv_heads_, .d_qk = 256, \
+        .page_size = 16, .k = { .dtype = ETALON_E4M3FN, .rank = 4, .stride = { [3] = 1 } }, .v = {           \
+            .dtype = ETALON_E4M3FN,                                                                          \
+            .rank = 4,                                                                                       \
+            .stride = { [3] = 1 }                                                                            \
+        }                                                                                                    \
+    }
+
+enum { EVERYTHING = NEEDS_AMX | NEEDS_AVX2 | NEEDS_AVX512 | NEEDS_NEON };
 
 static const struct {
     pa_mtp_problem p;
     uint32_t       have;
     const char    *want; /* NULL: none */
 } choices[] = {
+#ifdef HAVE_AMX
+    { DECODE(16, 8), NEEDS_AMX | NEEDS_AVX512, "pa_mtp_amx" }, /* two query rows a key; one: the next row */
+#ifdef HAVE_AVX512
+    { DECODE(16, 16), NEEDS_AMX | NEEDS_AVX512, "pa_mtp_avx512" },
+#endif
+    { KEYS(ETALON_E4M3FN, 1, 1), NEEDS_AMX | NEEDS_AVX512 | NEEDS_AVX2, "pa_mtp_amx" },
+    { KEYS(ETALON_E4M3FNUZ, 1, 1), NEEDS_AMX | NEEDS_AVX512, "pa_mtp_amx" },
+#endif
+#ifdef HAVE_AVX2
+    { KEYS(ETALON_E4M3FN, 1, 1), NEEDS_AMX | NEEDS_AVX2, "pa_mtp_avx2" }, /* AMX without AVX-512 */
+#endif
 #ifdef HAVE_AVX512
     { KEYS(ETALON_E4M3FN, 1, 1), NEEDS_AVX512 | NEEDS_AVX2, "pa_mtp_avx512" },
     { KEYS(ETALON_E4M3FNUZ, 1, 1), NEEDS_AVX512, "pa_mtp_avx512" },

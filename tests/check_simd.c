@@ -1,4 +1,6 @@
-/* simd.h in every instruction set that was built and that this CPU has: 2^x to 1 ulp, FP8 codes exactly, sums of lanes. */
+/* simd.h in every instruction set that was built and that this CPU has: 2^x to 1 ulp, FP8 codes exactly, sums of lanes; what
+ * tiles hold and how they round.
+ */
 #include "features.h"
 #include "fp8.h"
 #include "simd_probes.h"
@@ -11,11 +13,21 @@ typedef struct probe {
     uint32_t    needs;
     void (*exp2)(const float *x, float *y, int64_t n);
     void (*decode)(const uint8_t *x, float *y, int64_t n, etalon_dtype dtype);
+    void (*decode_wide)(const uint8_t *x, float *y, int64_t n, etalon_dtype dtype);
     float (*sum)(const float *x);
+    void (*sum8)(const float *x, float *y);
     int (*lanes)(void);
 } probe;
 
-#define PROBE(isa, needs) { #isa, needs, probe_exp2_##isa, probe_decode_##isa, probe_sum_##isa, probe_lanes_##isa },
+#define PROBE(isa, needs)      \
+    { #isa,                    \
+      needs,                   \
+      probe_exp2_##isa,        \
+      probe_decode_##isa,      \
+      probe_decode_wide_##isa, \
+      probe_sum_##isa,         \
+      probe_sum8_##isa,        \
+      probe_lanes_##isa },
 
 static const probe probes[] = { PROBE(generic, NEEDS_NONE)
 #ifdef HAVE_AVX2
@@ -96,12 +108,14 @@ START_TEST(decodes_every_code)
         codes[i] = (uint8_t)i;
     if (p == NULL)
         return;
-    p->decode(codes, fn, 256, ETALON_E4M3FN);
-    p->decode(codes, fnuz, 256, ETALON_E4M3FNUZ);
-    for (int i = 0; i < 256; i++) {
-        const float a = f32_of_e4m3fn(codes[i]), b = f32_of_e4m3fnuz(codes[i]);
-        ck_assert(isnan(a) ? isfinite(fn[i]) : bits_of_f32(a) == bits_of_f32(fn[i]));
-        ck_assert(isnan(b) ? isfinite(fnuz[i]) : bits_of_f32(b) == bits_of_f32(fnuz[i]));
+    for (int wide = 0; wide < 2; wide++) {
+        (wide ? p->decode_wide : p->decode)(codes, fn, 256, ETALON_E4M3FN);
+        (wide ? p->decode_wide : p->decode)(codes, fnuz, 256, ETALON_E4M3FNUZ);
+        for (int i = 0; i < 256; i++) {
+            const float a = f32_of_e4m3fn(codes[i]), b = f32_of_e4m3fnuz(codes[i]);
+            ck_assert(isnan(a) ? isfinite(fn[i]) : bits_of_f32(a) == bits_of_f32(fn[i]));
+            ck_assert(isnan(b) ? isfinite(fnuz[i]) : bits_of_f32(b) == bits_of_f32(fnuz[i]));
+        }
     }
 }
 END_TEST
@@ -121,12 +135,112 @@ START_TEST(sums_every_lane)
 }
 END_TEST
 
+/* Each lane of each vector is a power of two of its own within the vector, and the vectors differ by a factor of three. */
+START_TEST(sums_eight_vectors)
+{
+    const probe *p = probe_at(_i);
+    float        x[8 * 16], y[8], factor = 1.0f;
+    if (p == NULL)
+        return;
+    const int lanes = p->lanes();
+    for (int v = 0; v < 8; v++, factor *= 3.0f)
+        for (int i = 0; i < lanes; i++)
+            x[v * lanes + i] = factor * (float)(1 << i);
+    p->sum8(x, y);
+    factor = 1.0f;
+    for (int v = 0; v < 8; v++, factor *= 3.0f)
+        ck_assert_float_eq(y[v], factor * (float)((1 << lanes) - 1));
+}
+END_TEST
+
+#ifdef HAVE_AMX
+static bool no_tiles(void)
+{
+    if (features_detect() & NEEDS_AMX)
+        return false;
+    printf("# amx: not run, this CPU or this system lacks it\n");
+    return true;
+}
+
+START_TEST(tiles_hold_every_code)
+{
+    static const etalon_dtype dtypes[] = { ETALON_E4M3FN, ETALON_E4M3FNUZ };
+    for (int n = 0; n < 2 * 256 && !no_tiles(); n += 64) {
+        uint8_t codes[64];
+        float   got[64];
+        for (int i = 0; i < 64; i++)
+            codes[i] = (uint8_t)(n + i);
+        probe_amx_codes(codes, got, dtypes[n / 256]);
+        for (int i = 0; i < 64; i++) {
+            const float want = n < 256 ? f32_of_e4m3fn(codes[i]) : f32_of_e4m3fnuz(codes[i]);
+            ck_assert_msg(isnan(want) ? isnan(got[i]) : got[i] == want, "code %#x is %g, expected %g", codes[i], got[i],
+                          want);
+        }
+    }
+}
+END_TEST
+
+/* Numbers whose last bit is 2^-126 or more: three terms of one sign, their sum in any order is exact. */
+START_TEST(terms_add_up)
+{
+    const float edges[] = { 0.0f,     1.0f, -1.0f, 0x1.fffffep-1f, 0x1.fffffep40f, -0x1.010101p3f, 0x1.000002p-103f,
+                            0x1p-126f };
+    for (uint32_t n = 0; n < 100000 && !no_tiles(); n += 32) {
+        float x[32], y[3][32];
+        for (uint32_t i = 0; i < 32; i++) { /* a stride that is prime to 2^24 walks over mantissas and exponents */
+            const float walk = f32_of_bits(0x0C800000 /* 2^-102 */ + (n + i) * 0x6F4F1 % 0x58000000);
+            x[i] = i < sizeof edges / sizeof edges[0] ? edges[i] : walk;
+        }
+        probe_amx_split(x, y[0]);
+        for (int i = 0; i < 32; i++) {
+            ck_assert_msg(y[0][i] + (y[1][i] + y[2][i]) == x[i], "%a: %a %a %a", x[i], y[0][i], y[1][i], y[2][i]);
+            ck_assert(y[0][i] * y[1][i] >= 0.0f && y[0][i] * y[2][i] >= 0.0f);
+            ck_assert(y[2][i] == 0.0f || fabsf(y[2][i]) >= 0x1p-126f);
+        }
+    }
+}
+END_TEST
+
+/* Two chains of sixteen fused multiply-adds from 0, for the first and for the second numbers of the pairs, and their sum:
+ * what the bounds in src/attention_amx.h build upon.
+ */
+START_TEST(tiles_round_as_the_bounds_say)
+{
+    uint16_t a[16 * 32], b[16 * 32];
+    float    got[16 * 16];
+    uint32_t state = 1;
+    for (int i = 0; i < 16 * 32; i++) {
+        state = state * 1664525 + 1013904223;
+        a[i] = (uint16_t)(0x3F00 + (state >> 24) + (state >> 8 & 0x8000)); /* +-[1/2, 2) */
+        b[i] = (uint16_t)(0x3F00 + (state >> 12 & 0xFF) + (state & 0x8000));
+    }
+    if (no_tiles())
+        return;
+    probe_amx_multiply(a, b, got);
+    for (int r = 0; r < 16; r++)
+        for (int c = 0; c < 16; c++) {
+            float chain[2] = { 0.0f, 0.0f };
+            for (int i = 0; i < 32; i++)
+                chain[i % 2] =
+                    fmaf(f32_of_bf16(a[r * 32 + i]), f32_of_bf16(b[i / 2 * 32 + c * 2 + i % 2]), chain[i % 2]);
+            ck_assert_float_eq(got[r * 16 + c], chain[0] + chain[1]);
+        }
+}
+END_TEST
+#endif
+
 static void fill(TCase *tcase)
 {
     tcase_add_loop_test(tcase, exp2_is_within_an_ulp, 0, PROBES);
     tcase_add_loop_test(tcase, exp2_at_the_edges, 0, PROBES);
     tcase_add_loop_test(tcase, decodes_every_code, 0, PROBES);
     tcase_add_loop_test(tcase, sums_every_lane, 0, PROBES);
+    tcase_add_loop_test(tcase, sums_eight_vectors, 0, PROBES);
+#ifdef HAVE_AMX
+    tcase_add_test(tcase, tiles_hold_every_code);
+    tcase_add_test(tcase, terms_add_up);
+    tcase_add_test(tcase, tiles_round_as_the_bounds_say);
+#endif
 }
 
 int main(void)

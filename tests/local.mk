@@ -78,6 +78,12 @@ check_LTLIBRARIES += %D%/libprobe_avx512.la
 probes += %D%/libprobe_avx512.la
 endif
 %C%_libprobe_avx512_la_SOURCES = %D%/simd_probe_avx512.c
+if HAVE_AMX
+check_LTLIBRARIES += %D%/libprobe_amx.la
+%C%_libprobe_amx_la_CFLAGS = $(AM_CFLAGS) $(KERNEL_CFLAGS) $(AMX_CFLAGS)
+probes += %D%/libprobe_amx.la
+endif
+%C%_libprobe_amx_la_SOURCES = %D%/simd_probe_amx.c
 if HAVE_NEON
 check_LTLIBRARIES += %D%/libprobe_neon.la
 %C%_libprobe_neon_la_CFLAGS = $(AM_CFLAGS) $(KERNEL_CFLAGS) $(NEON_CFLAGS)

@@ -123,7 +123,8 @@ typedef struct etalon_workspace {
  * beyond the choice of kernel: any number of threads gives the same bits.
  *
  * A context has the features of this CPU that kernels ask for. The environment variable ETALON_DISABLE, read at
- * creation, takes some away: "avx512,avx2" leaves the rows that need neither. It never adds one.
+ * creation, takes some away: "avx512,avx2" leaves the rows that need neither; those of AMX need AVX-512, too. It never
+ * adds one.
  */
 typedef struct etalon_context etalon_context;
 
@@ -137,7 +138,7 @@ typedef struct etalon_context_options {
 /**
  * @param options  NULL for the defaults
  * @retval ETALON_ERROR_INVALID_ARGUMENT  ctx is NULL, or threads is negative or above 1024, or ETALON_DISABLE holds a
- *                                        name that is not avx2, avx512 or neon
+ *                                        name that is not amx, avx2, avx512 or neon
  * @retval ETALON_ERROR_OUT_OF_MEMORY
  */
 ETALON_API etalon_status etalon_context_create(const etalon_context_options *options, etalon_context **ctx);

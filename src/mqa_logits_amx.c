@@ -1,0 +1,4 @@
+#define SIMD_BYTES 64
+#define SIMD_AMX 1
+#define SIMD_STEM mqa_logits_amx
+#include "mqa_logits_simd.h"
