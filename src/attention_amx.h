@@ -1,14 +1,14 @@
 /* Scores and values of attention_tile.h in tiles of AMX-BF16.
  *
- * S = Q K^T: an instruction adds 32 products, which is the docstrings' chunk: a sum takes sixteen roundings in each and one
- * more to be added, for each of q's terms: 16 + ceil(Dqk / 32) in all, or 16 + 3 ceil(Dqk / 32) for q in fp32. With Dqk up to
- * ETALON_MAX_HEAD_DIM that is at most max(32, ceil(Dqk / 8)) + 16. Head dims are filled up to a multiple of 64 by zeros,
- * which round nothing.
+ * S = Q K^T: an instruction adds 32 products, which is the docstrings' chunk: a sum takes sixteen roundings in each
+ * and one more to be added, for each of q's terms: 16 + ceil(Dqk / 32) in all, or 16 + 3 ceil(Dqk / 32) for q in fp32.
+ * With Dqk up to ETALON_MAX_HEAD_DIM that is at most max(32, ceil(Dqk / 8)) + 16. Head dims are filled up to a
+ * multiple of 64 by zeros, which round nothing.
  *
  * O = P V: a weight is the sum of three bf16 terms, all exact, in units of 2^-40: the last term of the smallest weight,
- * 2^-126 * 2^-23, times the smallest value, 2^-17 in units of the format, is 2^-126 then, and nothing that is a sum of such
- * products falls below that and becomes 0. A sum over a tile's 256 keys is 16 + 3 * 256 / 32 = 40 roundings deep: fewer than
- * the 64 and more of the docstrings' blocks of 64 keys. It stays below 2^40 * 2 * 256 = 2^49.
+ * 2^-126 * 2^-23, times the smallest value, 2^-17 in units of the format, is 2^-126 then, and nothing that is a sum of
+ * such products falls below that and becomes 0. A sum over a tile's 256 keys is 16 + 3 * 256 / 32 = 40 roundings deep:
+ * fewer than the 64 and more of the docstrings' blocks of 64 keys. It stays below 2^40 * 2 * 256 = 2^49.
  */
 #ifndef ETALON_ATTENTION_AMX_H
 #define ETALON_ATTENTION_AMX_H

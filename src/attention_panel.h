@@ -41,8 +41,8 @@ static void tile_values(int64_t rows, const float *p, const float *v, int64_t ke
 #undef CALL
 }
 
-/* Rows of K or V that are read next: their cache lines are fetched a few at a time, spread over the work before, so that
- * they neither wait for each other nor make it wait.
+/* Rows of K or V that are read next: their cache lines are fetched a few at a time, spread over the work before, so
+ * that they neither wait for each other nor make it wait.
  */
 typedef struct tile_ahead {
     const uint8_t *row[BLOCK_KEYS];

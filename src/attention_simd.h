@@ -1,7 +1,7 @@
 /* The tasks of the SIMD rows of pa_mtp and fmha_varlen: groups of rows, splits of the keys, threads.
  *
- * The plan depends on the problem alone, so the bits of the result do not depend on the number of threads. Where the groups
- * are too few to keep a machine busy, the keys of each are split, and the parts are joined in order.
+ * The plan depends on the problem alone, so the bits of the result do not depend on the number of threads. Where the
+ * groups are too few to keep a machine busy, the keys of each are split, and the parts are joined in order.
  */
 #ifndef ETALON_ATTENTION_SIMD_H
 #define ETALON_ATTENTION_SIMD_H
@@ -144,9 +144,9 @@ static void attention_load_q(const attention_job *job, const attention_group *g,
     element_load_row(row, attention_q_at(job, g, r), job->q->dtype, job->q->stride[2], job->d_qk);
 }
 
-/* q of the group in BF16 or F32: A tiles, [row tile][step][term]. What they are multiples of is returned: a power of two
- * that leaves the largest element between 1 and 2, so that what falls below 2^-126, where AMX takes it as 0, is as small
- * beside the score that this element has a part in.
+/* q of the group in BF16 or F32: A tiles, [row tile][step][term]. What they are multiples of is returned: a power of
+ * two that leaves the largest element between 1 and 2, so that what falls below 2^-126, where AMX takes it as 0, is as
+ * small beside the score that this element has a part in.
  */
 static double attention_pack_numbers(const attention_job *job, const attention_group *g, const tile_problem *t)
 {
@@ -187,7 +187,8 @@ static void attention_set_scale(const attention_job *job, const attention_group 
     t->c_low = (float)(c - t->c);
 }
 
-/* out = v_descale * O / l, lse = ln(2) (M + log2(l)); a row that saw no key: 0 and -inf. `o` is in units of the format. */
+/* out = v_descale * O / l, lse = ln(2) (M + log2(l)); a row that saw no key: 0 and -inf. `o` is in units of the
+ * format. */
 static void attention_store(const attention_job *job, const attention_group *g, int64_t r, float m, float l,
                             const float *o, float unit)
 {

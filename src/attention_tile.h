@@ -1,7 +1,8 @@
-/* Attention of a group of rows over their common keys, tile by tile: what every SIMD row of pa_mtp and fmha_varlen runs.
+/* Attention of a group of rows over their common keys, tile by tile: what every SIMD row of pa_mtp and fmha_varlen
+ * runs.
  *
- * A group is up to GROUP_ROWS query rows of one sequence that share a KV head: a few tokens times the heads of the group
- * (GQA), or many tokens of one head. Keys come in tiles of TILE_KEYS, counted from key 0 of the sequence:
+ * A group is up to GROUP_ROWS query rows of one sequence that share a KV head: a few tokens times the heads of the
+ * group (GQA), or many tokens of one head. Keys come in tiles of TILE_KEYS, counted from key 0 of the sequence:
  *
  *   S = Q K^T            K decoded and transposed 16 keys at a time, dot products in chunks of 32 head dims
  *   P = 2^(c S - M)      c = scale log2(e); M the running maximum, rounded up to a whole number

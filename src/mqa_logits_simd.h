@@ -1,7 +1,9 @@
-/* mqa_logits by panels of keys: included once for each instruction set, with SIMD_BYTES and SIMD_STEM, the row's name, set.
+/* mqa_logits by panels of keys: included once for each instruction set, with SIMD_BYTES and SIMD_STEM, the row's name,
+ * set.
  *
- * A task is a block of query rows, about 192 (row, head) pairs, over a chunk of the keys. Each panel of K is decoded once a
- * task; relu, weight and the sum over heads follow each block of scores while it is in the cache, and no score is stored.
+ * A task is a block of query rows, about 192 (row, head) pairs, over a chunk of the keys. Each panel of K is decoded
+ * once a task; relu, weight and the sum over heads follow each block of scores while it is in the cache, and no score
+ * is stored.
  */
 #include "context.h"
 #include "element.h"
@@ -101,8 +103,8 @@ static bool pack_keys(const attend_keys *keys, simd_fp8 format, int64_t n, int64
     return amx_pack_k(format, row, keys->d_qk, (uint16_t *)k);
 }
 
-/* Scores of a block of pairs: sixteen roundings in each chunk of 32 head dims and one more to add it, which is within the
- * docstring's max(32, ceil(D / 8)) + 16. The smallest product, 2^-9 * 2^-17, is far from what a tile takes as 0.
+/* Scores of a block of pairs: sixteen roundings in each chunk of 32 head dims and one more to add it, which is within
+ * the docstring's max(32, ceil(D / 8)) + 16. The smallest product, 2^-9 * 2^-17, is far from what a tile takes as 0.
  */
 static void multiply(const mqa_logits_problem *p, int64_t first, int64_t pairs, const scratch *t)
 {

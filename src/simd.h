@@ -101,8 +101,8 @@ static inline vfloat simd_power_of_two(vfloat n)
 
 /* 2^x for x <= 0, to 1 ulp (tests/check_simd.c); 0 below -126; NaN stays.
  *
- * x = n + f with whole n and |f| <= 1/2; 2^f = 1 + f q(f), q of degree 6 by the series of exp(f ln 2): the first term left
- * out is below 2^-27 of the result.
+ * x = n + f with whole n and |f| <= 1/2; 2^f = 1 + f q(f), q of degree 6 by the series of exp(f ln 2): the first term
+ * left out is below 2^-27 of the result.
  */
 static inline vfloat simd_exp2(vfloat x)
 {

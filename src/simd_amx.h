@@ -1,15 +1,16 @@
 /* Tiles of AMX-BF16: what the AMX rows of all operations are made of.
  *
- * A tile register holds 1 KiB: of A, 16 rows of 32 bf16 numbers; of B, 16 columns of 32, [16 pairs][16 columns][2]; of C,
- * 16 x 16 fp32 sums. TDPBF16PS adds A B to C: for each sum two chains of sixteen fused multiply-adds, one over the first
- * and one over the second numbers of the pairs, both from 0; then their sum; then C plus that. Every result is rounded to
- * nearest; subnormal numbers are taken as 0 and results below 2^-126 become 0, whatever the rounding mode of the thread.
+ * A tile register holds 1 KiB: of A, 16 rows of 32 bf16 numbers; of B, 16 columns of 32, [16 pairs][16 columns][2]; of
+ * C, 16 x 16 fp32 sums. TDPBF16PS adds A B to C: for each sum two chains of sixteen fused multiply-adds, one over the
+ * first and one over the second numbers of the pairs, both from 0; then their sum; then C plus that. Every result is
+ * rounded to nearest; subnormal numbers are taken as 0 and results below 2^-126 become 0, whatever the rounding mode
+ * of the thread.
  *
- * FP8 codes are exact in bf16, and so are the products of two bf16 numbers in fp32. A fp32 number is the sum of three bf16
- * ones: its 24 bits, eight at a time.
+ * FP8 codes are exact in bf16, and so are the products of two bf16 numbers in fp32. A fp32 number is the sum of three
+ * bf16 ones: its 24 bits, eight at a time.
  *
- * Which of the 32 numbers of a step are a pair is free as long as A and B agree: here number i and number i + 16, and what
- * has which number is what costs the fewest instructions.
+ * Which of the 32 numbers of a step are a pair is free as long as A and B agree: here number i and number i + 16, and
+ * what has which number is what costs the fewest instructions.
  */
 #ifndef ETALON_SIMD_AMX_H
 #define ETALON_SIMD_AMX_H
@@ -103,8 +104,8 @@ static void amx_end(void)
 
 /* Products
  * --------
- * c[r][i] (+)= sum of a[r] b[i] over all steps and terms. A tiles lie [row tile][step][term], B tiles [column tile][step]; the
- * distances a_row and b_column are in numbers, c_row in floats.
+ * c[r][i] (+)= sum of a[r] b[i] over all steps and terms. A tiles lie [row tile][step][term], B tiles [column
+ * tile][step]; the distances a_row and b_column are in numbers, c_row in floats.
  */
 typedef struct amx_product {
     const uint16_t *a, *b;
@@ -228,8 +229,8 @@ static void amx_multiply(const amx_product *p, int64_t rows, int64_t columns, bo
 
 /* fp32 numbers
  * ------------
- * 32 numbers into the same row of a tile for each term. Every term has the leading eight bits of what is left, so that all
- * have one sign, and pairs need no shuffle, only the upper halves of two vectors.
+ * 32 numbers into the same row of a tile for each term. Every term has the leading eight bits of what is left, so that
+ * all have one sign, and pairs need no shuffle, only the upper halves of two vectors.
  */
 INLINE void amx_split(vfloat a, vfloat b, int64_t terms, uint16_t *to)
 {
@@ -245,7 +246,8 @@ INLINE void amx_split(vfloat a, vfloat b, int64_t terms, uint16_t *to)
 
 /* FP8 codes
  * ---------
- * Low and high bytes of the bf16 numbers of 128 codes, in units of simd_fp8.unit as simd_decode16 has them: code * 2^-8.
+ * Low and high bytes of the bf16 numbers of 128 codes, in units of simd_fp8.unit as simd_decode16 has them: code *
+ * 2^-8.
  */
 typedef uint8_t byte64 __attribute__((vector_size(64)));
 
@@ -299,7 +301,8 @@ INLINE __m512i amx_load_codes(const uint8_t *from, int64_t n)
 /* Rows of q
  * ---------
  * A row of A tiles that are `step` numbers apart, zeros to a whole number of vectors. Number i of the first and of the
- * second step of a chunk of 64 head dims are 4 i (and, 16 later, 4 i + 2) and 4 i + 1 (4 i + 3): as amx_pack_k leaves K.
+ * second step of a chunk of 64 head dims are 4 i (and, 16 later, 4 i + 2) and 4 i + 1 (4 i + 3): as amx_pack_k leaves
+ * K.
  */
 static inline void amx_pack_codes(simd_fp8 format, const uint8_t *x, int64_t dims, uint16_t *to, int64_t step)
 {
@@ -333,8 +336,8 @@ static inline void amx_pack_numbers(const float *x, int64_t dims, int64_t terms,
 
 /* Panels of K and V
  * -----------------
- * 64 head dims of sixteen keys: two tiles of a column. Fours of head dims are transposed as they come, so that a pair is
- * what amx_decode finds in one: dims 4 i and 4 i + 2 in the first tile, 4 i + 1 and 4 i + 3 in the second.
+ * 64 head dims of sixteen keys: two tiles of a column. Fours of head dims are transposed as they come, so that a pair
+ * is what amx_decode finds in one: dims 4 i and 4 i + 2 in the first tile, 4 i + 1 and 4 i + 3 in the second.
  */
 INLINE __m512i amx_pack_k16(const amx_decoder *of, simd_fp8 format, const uint8_t *const *row, int64_t d, __m512i marks,
                             uint16_t *to)
@@ -382,9 +385,9 @@ static inline bool amx_pack_k(simd_fp8 format, const uint8_t *const *row, int64_
     return amx_nan_seen(marks, format);
 }
 
-/* V of one step, AMX_STEP keys: one tile for each column of sixteen head dims, `column` numbers apart, in whole vectors of
- * codes; true if one of the codes is NaN. Keys i and i + 16 are a pair. Head dims c, c + 16, c + 32 and c + 48 stand side
- * by side first, so that interleaving and decoding leave them in four columns.
+/* V of one step, AMX_STEP keys: one tile for each column of sixteen head dims, `column` numbers apart, in whole
+ * vectors of codes; true if one of the codes is NaN. Keys i and i + 16 are a pair. Head dims c, c + 16, c + 32 and c +
+ * 48 stand side by side first, so that interleaving and decoding leave them in four columns.
  */
 #define FOUR(c) c, c + 16, c + 1, c + 17, c + 2, c + 18, c + 3, c + 19
 

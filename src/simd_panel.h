@@ -1,8 +1,8 @@
 /* Panels of keys and blocks of rows in registers: what the SIMD rows of all operations are made of.
  *
- * A panel is PANEL keys, or PANEL head dims of V, side by side: fp32, decoded from FP8 on the way into the cache. A block is
- * as many rows as the registers hold beside a panel. NaN codes are found while decoding, for the caller to put in their
- * place afterwards; what they decode to is finite and means nothing.
+ * A panel is PANEL keys, or PANEL head dims of V, side by side: fp32, decoded from FP8 on the way into the cache. A
+ * block is as many rows as the registers hold beside a panel. NaN codes are found while decoding, for the caller to
+ * put in their place afterwards; what they decode to is finite and means nothing.
  */
 #ifndef ETALON_SIMD_PANEL_H
 #define ETALON_SIMD_PANEL_H

@@ -126,7 +126,8 @@ etalon_status cases_run_fmha_varlen(const etalon_fmha_varlen_args *args, int thr
 etalon_status cases_run_mqa_logits(const etalon_mqa_logits_args *args, int threads);
 etalon_status cases_run_merge_states(const etalon_merge_states_args *args, int threads);
 
-/* The target's row if it serves these arguments, else the reference: for tests in which one row must serve two calls. */
+/* The target's row if it serves these arguments, else the reference: for tests in which one row must serve two calls.
+ * */
 const char *cases_kernel_pa_mtp(const etalon_pa_mtp_args *args);
 const char *cases_kernel_fmha_varlen(const etalon_fmha_varlen_args *args);
 

@@ -1,5 +1,5 @@
-/* simd.h in every instruction set that was built and that this CPU has: 2^x to 1 ulp, FP8 codes exactly, sums of lanes; what
- * tiles hold and how they round.
+/* simd.h in every instruction set that was built and that this CPU has: 2^x to 1 ulp, FP8 codes exactly, sums of
+ * lanes; what tiles hold and how they round.
  */
 #include "features.h"
 #include "fp8.h"
@@ -135,7 +135,8 @@ START_TEST(sums_every_lane)
 }
 END_TEST
 
-/* Each lane of each vector is a power of two of its own within the vector, and the vectors differ by a factor of three. */
+/* Each lane of each vector is a power of two of its own within the vector, and the vectors differ by a factor of
+ * three. */
 START_TEST(sums_eight_vectors)
 {
     const probe *p = probe_at(_i);
@@ -201,8 +202,8 @@ START_TEST(terms_add_up)
 }
 END_TEST
 
-/* Two chains of sixteen fused multiply-adds from 0, for the first and for the second numbers of the pairs, and their sum:
- * what the bounds in src/attention_amx.h build upon.
+/* Two chains of sixteen fused multiply-adds from 0, for the first and for the second numbers of the pairs, and their
+ * sum: what the bounds in src/attention_amx.h build upon.
  */
 START_TEST(tiles_round_as_the_bounds_say)
 {

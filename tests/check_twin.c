@@ -1,6 +1,6 @@
-/* Random problems: every row of every table against the float64 twin within the docstring's bound, the fast rows against
- * the reference's own error, the model rows against the twin of the model, the same bits for every number of threads,
- * nothing written that should not be.
+/* Random problems: every row of every table against the float64 twin within the docstring's bound, the fast rows
+ * against the reference's own error, the model rows against the twin of the model, the same bits for every number of
+ * threads, nothing written that should not be.
  *
  *   ETALON_SEED=N check_twin     replays; a failure names the seed and the stream of its case
  *   ETALON_SHARE=N check_twin    one test in N of each kind, where arithmetic is slow: under an emulator
