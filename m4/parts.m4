@@ -27,32 +27,9 @@ AS_IF([test "x$etalon_cv_offload" = xno],
     [etalon_offload="off: no device path in this version (toolchain found:$etalon_cv_offload)"])
 ])
 
-# ETALON_PROBE_SIMULATOR: etalon_simulator
-AC_DEFUN([ETALON_PROBE_SIMULATOR], [
-AC_CHECK_PROGS([LLVM_CONFIG], [llvm-config-22 llvm-config], [no])
-AC_CACHE_CHECK([for LLVM's C disassembler], [etalon_cv_disassembler],
-    [etalon_cv_disassembler=no
-     AS_IF([test "x$LLVM_CONFIG" != xno],
-         [etalon_save_CPPFLAGS=$CPPFLAGS etalon_save_LDFLAGS=$LDFLAGS etalon_save_LIBS=$LIBS
-          CPPFLAGS="$CPPFLAGS -I`$LLVM_CONFIG --includedir 2>/dev/null`"
-          LDFLAGS="$LDFLAGS `$LLVM_CONFIG --ldflags 2>/dev/null`"
-          LIBS="`$LLVM_CONFIG --libs 2>/dev/null` $LIBS"
-          AC_LINK_IFELSE([AC_LANG_SOURCE([[
-#include <llvm-c/Disassembler.h>
-#include <llvm-c/Target.h>
-int main(void)
-{
-    LLVMInitializeAMDGPUDisassembler();
-    return LLVMCreateDisasmCPU("amdgcn-amd-amdhsa", "gfx950", 0, 0, 0, 0) == 0;
-}]])], [etalon_cv_disassembler="LLVM `$LLVM_CONFIG --version`"])
-          CPPFLAGS=$etalon_save_CPPFLAGS LDFLAGS=$etalon_save_LDFLAGS LIBS=$etalon_save_LIBS])])
-AS_IF([test "x$etalon_cv_disassembler" = xno],
-    [etalon_simulator="off: not part of this version (LLVM's disassembler not found; llvm-22-dev has it)"],
-    [etalon_simulator="off: not part of this version (disassembler found: $etalon_cv_disassembler)"])
-])
-
-# ETALON_PROBE_HIP: etalon_hip
-# By assembling an instruction: a compiler's version does not tell which targets it was built with.
+# ETALON_PROBE_HIP: etalon_hip, AMDGCN_CC and, for the simulator's tests, HAVE_AMDGCN
+# By assembling and linking an instruction: a compiler's version does not tell which targets it was built with, nor
+# whether its linker is there.
 AC_DEFUN([ETALON_PROBE_HIP], [
 AC_CHECK_PROGS([AMDGCN_CC], [clang-22 clang], [no])
 AC_CACHE_CHECK([which AMD GPUs $AMDGCN_CC assembles for], [etalon_cv_amdgcn],
@@ -63,14 +40,15 @@ AC_CACHE_CHECK([which AMD GPUs $AMDGCN_CC assembles for], [etalon_cv_amdgcn],
                   [gfx950],  [etalon_line='v_mfma_f32_16x16x128_f8f6f4 v[[0:3]], v[[8:15]], v[[16:23]], v[[0:3]]'],
                   [gfx1250], [etalon_line='v_wmma_f32_16x16x128_fp8_fp8 v[[0:7]], v[[16:31]], v[[32:47]], v[[0:7]]'])
               AS_ECHO(["$etalon_line"]) >conftest.s
-              AS_IF([$AMDGCN_CC --target=amdgcn-amd-amdhsa -mcpu=$etalon_arch -c conftest.s -o conftest.o >&AS_MESSAGE_LOG_FD 2>&1],
+              AS_IF([$AMDGCN_CC --target=amdgcn-amd-amdhsa -mcpu=$etalon_arch conftest.s -o conftest.co >&AS_MESSAGE_LOG_FD 2>&1],
                   [etalon_cv_amdgcn="$etalon_cv_amdgcn $etalon_arch"])
-              rm -f conftest.s conftest.o
+              rm -f conftest.s conftest.co
           done])
      test -n "$etalon_cv_amdgcn" || etalon_cv_amdgcn=no])
 AS_IF([test "x$etalon_cv_amdgcn" = xno],
     [etalon_hip="off: no device kernel in this version (no compiler for gfx950 or gfx1250; clang-22 is one)"],
     [etalon_hip="off: no device kernel in this version ($AMDGCN_CC assembles for$etalon_cv_amdgcn)"])
+AM_CONDITIONAL([HAVE_AMDGCN], [test "x$etalon_cv_amdgcn" = "x gfx950 gfx1250"])
 ])
 
 # ETALON_PROBE_CUDA: etalon_cuda

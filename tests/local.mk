@@ -11,8 +11,10 @@ AM_TESTS_ENVIRONMENT = \
 	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
 	ETALON_VECTORS='$(abs_top_srcdir)/%D%/vectors' ETALON='$(abs_top_builddir)/tools/etalon$(EXEEXT)' \
 	CC='$(CC)' CFLAGS='$(CFLAGS)' LDFLAGS='$(LDFLAGS)' NM='$(NM)' MAKE='$(MAKE)' PKG_CONFIG='$(PKG_CONFIG)' \
+	ETALON_SIM_KERNELS='$(abs_top_builddir)/%D%/sim/kernels' \
 	bindir='$(bindir)' libdir='$(libdir)'; \
-	export OMP_WAIT_POLICY top_srcdir top_builddir ETALON_VECTORS ETALON CC CFLAGS LDFLAGS NM MAKE PKG_CONFIG bindir libdir;
+	export OMP_WAIT_POLICY top_srcdir top_builddir ETALON_VECTORS ETALON CC CFLAGS LDFLAGS NM MAKE PKG_CONFIG \
+	ETALON_SIM_KERNELS bindir libdir;
 
 unit_tests = \
 	%D%/check_catalogue \
@@ -100,8 +102,88 @@ else
 TESTS += %D%/no_unit_tests.sh
 endif
 
+# The simulator: unit tests that need nothing, and tests of whole kernels, which a compiler for AMD GPUs makes.
+sim_unit_tests = \
+	%D%/check_sim_checks \
+	%D%/check_sim_counters \
+	%D%/check_sim_decode \
+	%D%/check_sim_matrix \
+	%D%/check_sim_memory \
+	%D%/check_sim_object \
+	%D%/check_sim_salu \
+	%D%/check_sim_valu
+sim_kernel_tests = \
+	%D%/check_sim_run
+sim_kernel_sources = \
+	%D%/sim/arithmetic.h \
+	%D%/sim/arithmetic.hip \
+	%D%/sim/compile.sh \
+	%D%/sim/run.hip \
+	%D%/sim/run_gfx1250.s \
+	%D%/sim/run_gfx950.s
+
+if HAVE_SIMULATOR
+check_PROGRAMS += %D%/fuzz_sim_object
+TESTS += %D%/check_sim_corpus.sh
+if HAVE_CHECK
+check_PROGRAMS += $(sim_unit_tests)
+TESTS += $(sim_unit_tests) %D%/check_sim_hazards.sh
+if HAVE_AMDGCN
+check_PROGRAMS += $(sim_kernel_tests)
+TESTS += $(sim_kernel_tests)
+endif
+endif
+if HAVE_AMDGCN
+check_DATA += %D%/sim/kernels.stamp
+%D%/sim/kernels.stamp: $(sim_kernel_sources)
+	$(AM_V_GEN)$(MKDIR_P) %D%/sim && \
+	$(SHELL) $(top_srcdir)/%D%/sim/compile.sh '$(AMDGCN_CC)' $(top_srcdir)/%D%/sim %D%/sim/kernels && touch $@
+clean-local:
+	-rm -rf %D%/sim/kernels %D%/sim/kernels.stamp
+else
+TESTS += %D%/no_amdgcn.sh
+endif
+endif
+SIM_TEST_CPPFLAGS = $(AM_CPPFLAGS) -iquote $(top_srcdir)/sim $(LLVM_CPPFLAGS)
+SIM_TEST_LDADD = sim/libsim.la $(CHECK_LIBS) $(LIBM)
+%C%_check_sim_checks_CPPFLAGS = $(SIM_TEST_CPPFLAGS)
+%C%_check_sim_checks_LDADD = $(SIM_TEST_LDADD)
+%C%_check_sim_counters_CPPFLAGS = $(SIM_TEST_CPPFLAGS)
+%C%_check_sim_counters_LDADD = $(SIM_TEST_LDADD)
+%C%_check_sim_decode_CPPFLAGS = $(SIM_TEST_CPPFLAGS)
+%C%_check_sim_decode_LDADD = $(SIM_TEST_LDADD)
+%C%_check_sim_matrix_CPPFLAGS = $(SIM_TEST_CPPFLAGS)
+%C%_check_sim_matrix_LDADD = $(SIM_TEST_LDADD)
+%C%_check_sim_memory_CPPFLAGS = $(SIM_TEST_CPPFLAGS)
+%C%_check_sim_memory_LDADD = $(SIM_TEST_LDADD)
+%C%_check_sim_object_CPPFLAGS = $(SIM_TEST_CPPFLAGS)
+%C%_check_sim_object_LDADD = $(SIM_TEST_LDADD)
+%C%_check_sim_salu_CPPFLAGS = $(SIM_TEST_CPPFLAGS)
+%C%_check_sim_salu_LDADD = $(SIM_TEST_LDADD)
+%C%_check_sim_valu_CPPFLAGS = $(SIM_TEST_CPPFLAGS)
+%C%_check_sim_valu_LDADD = $(SIM_TEST_LDADD)
+%C%_check_sim_run_CPPFLAGS = $(SIM_TEST_CPPFLAGS)
+%C%_check_sim_run_LDADD = $(SIM_TEST_LDADD)
+%C%_fuzz_sim_object_CPPFLAGS = $(SIM_TEST_CPPFLAGS)
+%C%_fuzz_sim_object_LDADD = sim/libsim.la
+%C%_check_sim_checks_SOURCES = %D%/check_sim_checks.c %D%/check_sim_checks.def
+%C%_check_sim_valu_SOURCES = %D%/check_sim_valu.c %D%/sim_fixture.h %D%/sim_valu_cases.def
+
 TESTS += $(shell_tests)
-EXTRA_DIST += $(shell_tests) \
+EXTRA_DIST += $(shell_tests) $(sim_kernel_sources) \
+	%D%/sim/instructions_gfx1250.s \
+	%D%/sim/instructions_gfx950.s \
+	%D%/sim/corpus/bundle_gfx950.co \
+	%D%/sim/corpus/literal_at_end_gfx950.co \
+	%D%/sim/corpus/reloc_gfx950.co \
+	%D%/sim/corpus/saxpy_gfx1250.co \
+	%D%/sim/corpus/saxpy_gfx950.co \
+	%D%/sim/corpus/saxpy_v4_gfx950.co \
+	%D%/sim/corpus/saxpy_v5_gfx950.co \
+	%D%/check_sim_corpus.sh \
+	%D%/check_sim_hazards.sh \
+	%D%/no_amdgcn.sh \
+	%D%/witness_hazards.py \
 	%D%/example.c \
 	%D%/no_unit_tests.sh \
 	%D%/tap.sh \

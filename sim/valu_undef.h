@@ -1,0 +1,21 @@
+/* Forgets the row macros of valu.def between its readings. */
+#undef V1
+#undef V2
+#undef V3
+#undef V3F
+#undef ACC2
+#undef ACC2F
+#undef VS1
+#undef PK2
+#undef PK3
+#undef PW2
+#undef PW3F
+#undef CARRY2
+#undef CARRY3
+#undef CARRY64
+#undef MIX
+#undef DOT
+#undef DOTC
+#undef CMP
+#undef DUAL
+#undef PKACC
