@@ -4,7 +4,7 @@ format=clang-format-22
 command -v $format >/dev/null 2>&1 || skip_all "$format is not installed"
 cd "$top_srcdir" || exit 1
 
-for file in include/etalon/*.h src/*.[ch] ref/*.[ch] sim/*.[ch] tools/*.[ch] tests/*.[ch] bench/*.[ch]; do
+for file in include/etalon/*.h src/*.[ch] ref/*.[ch] sim/*.[ch] sim/runtime/*.[ch] tools/*.[ch] tests/*.[ch] bench/*.[ch]; do
     if messages=$($format --dry-run --Werror "$file" 2>&1); then
         ok "$file"
     else

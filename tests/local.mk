@@ -11,10 +11,11 @@ AM_TESTS_ENVIRONMENT = \
 	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
 	ETALON_VECTORS='$(abs_top_srcdir)/%D%/vectors' ETALON='$(abs_top_builddir)/tools/etalon$(EXEEXT)' \
 	CC='$(CC)' CFLAGS='$(CFLAGS)' LDFLAGS='$(LDFLAGS)' NM='$(NM)' MAKE='$(MAKE)' PKG_CONFIG='$(PKG_CONFIG)' \
-	ETALON_SIM_KERNELS='$(abs_top_builddir)/%D%/sim/kernels' \
+	ETALON_SIM='$(abs_top_builddir)/tools/etalon-sim$(EXEEXT)' ETALON_SIM_KERNELS='$(abs_top_builddir)/%D%/sim/kernels' \
+	ETALON_SIM_LIBRARIES='$(abs_top_builddir)/sim/runtime/.libs' \
 	bindir='$(bindir)' libdir='$(libdir)'; \
 	export OMP_WAIT_POLICY top_srcdir top_builddir ETALON_VECTORS ETALON CC CFLAGS LDFLAGS NM MAKE PKG_CONFIG \
-	ETALON_SIM_KERNELS bindir libdir;
+	ETALON_SIM ETALON_SIM_KERNELS ETALON_SIM_LIBRARIES bindir libdir;
 
 unit_tests = \
 	%D%/check_catalogue \
@@ -113,14 +114,22 @@ sim_unit_tests = \
 	%D%/check_sim_salu \
 	%D%/check_sim_valu
 sim_kernel_tests = \
+	%D%/check_sim_hip \
+	%D%/check_sim_hsa \
 	%D%/check_sim_run
+sim_shell_tests = \
+	%D%/check_sim_cli.sh \
+	%D%/check_sim_offload.sh
 sim_kernel_sources = \
 	%D%/sim/arithmetic.h \
 	%D%/sim/arithmetic.hip \
 	%D%/sim/compile.sh \
+	%D%/sim/offload.c \
 	%D%/sim/run.hip \
 	%D%/sim/run_gfx1250.s \
-	%D%/sim/run_gfx950.s
+	%D%/sim/run_gfx950.s \
+	%D%/sim/runtime_gfx1250.s \
+	%D%/sim/runtime_gfx950.s
 
 if HAVE_SIMULATOR
 check_PROGRAMS += %D%/fuzz_sim_object
@@ -134,6 +143,7 @@ TESTS += $(sim_kernel_tests)
 endif
 endif
 if HAVE_AMDGCN
+TESTS += $(sim_shell_tests)
 check_DATA += %D%/sim/kernels.stamp
 %D%/sim/kernels.stamp: $(sim_kernel_sources)
 	$(AM_V_GEN)$(MKDIR_P) %D%/sim && \
@@ -168,9 +178,14 @@ SIM_TEST_LDADD = sim/libsim.la $(CHECK_LIBS) $(LIBM)
 %C%_fuzz_sim_object_LDADD = sim/libsim.la
 %C%_check_sim_checks_SOURCES = %D%/check_sim_checks.c %D%/check_sim_checks.def
 %C%_check_sim_valu_SOURCES = %D%/check_sim_valu.c %D%/sim_fixture.h %D%/sim_valu_cases.def
+# The runtimes are opened as a program would: by name.
+%C%_check_sim_hip_CPPFLAGS = $(SIM_TEST_CPPFLAGS)
+%C%_check_sim_hip_LDADD = $(CHECK_LIBS) $(LIBM)
+%C%_check_sim_hsa_CPPFLAGS = $(SIM_TEST_CPPFLAGS)
+%C%_check_sim_hsa_LDADD = $(CHECK_LIBS) $(LIBM)
 
 TESTS += $(shell_tests)
-EXTRA_DIST += $(shell_tests) $(sim_kernel_sources) \
+EXTRA_DIST += $(shell_tests) $(sim_shell_tests) $(sim_kernel_sources) \
 	%D%/sim/instructions_gfx1250.s \
 	%D%/sim/instructions_gfx950.s \
 	%D%/sim/corpus/bundle_gfx950.co \

@@ -34,3 +34,13 @@ bin_PROGRAMS += %D%/etalon
 %C%_etalon_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_etalon_LDADD = %D%/libtools.la src/libetalon.la $(LIBM)
 dist_man_MANS = %D%/etalon.1
+
+if HAVE_SIMULATOR
+bin_PROGRAMS += %D%/etalon-sim
+dist_man_MANS += %D%/etalon-sim.1
+else
+EXTRA_DIST += %D%/etalon-sim.1
+endif
+%C%_etalon_sim_SOURCES = %D%/etalon_sim.c %D%/random.h
+%C%_etalon_sim_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+%C%_etalon_sim_LDADD = sim/libsim.la $(JANSSON_LIBS) $(LIBM)

@@ -25,5 +25,6 @@ hip() { # SOURCE STEM LEVELS FLAG...: SOURCE.hip to STEM_OLEVEL_ARCH.co
 }
 
 assemble run
+assemble runtime
 hip run run_hip '1 2'
 hip arithmetic arithmetic '1 2 3' -ffp-contract=off
