@@ -2,4 +2,5 @@ EXTRA_DIST += \
 	%D%/BIBLIOGRAPHY \
 	%D%/DESIGN.md \
 	%D%/EVIDENCE.md \
-	%D%/GAPS.md
+	%D%/GAPS.md \
+	%D%/SIMULATOR.md
