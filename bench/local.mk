@@ -12,11 +12,18 @@ check_PROGRAMS += %D%/bench
 	%D%/yardstick.c \
 	%D%/yardstick.h
 
+# The simulator's own speed: sim_gemm tests/sim/kernels/gemm_e4m3_gfx950.co
+if HAVE_SIMULATOR
+check_PROGRAMS += %D%/sim_gemm
+endif
+%C%_sim_gemm_CPPFLAGS = $(AM_CPPFLAGS) -iquote $(top_srcdir)/sim
+%C%_sim_gemm_LDADD = sim/libsim.la
+%C%_sim_gemm_SOURCES = %D%/sim_gemm.c
+
 TESTS += tests/check_bench.sh
 EXTRA_DIST += tests/check_bench.sh %D%/plot.gp doc/PERFORMANCE.md
 
 # A table that was cut short is not kept.
-.PHONY: bench bench-plot
 bench: %D%/bench$(EXEEXT)
 	@{ %D%/bench$(EXEEXT) $(BENCHFLAGS) || echo '#failed'; } | tee %D%/bench.tmp
 	@! grep -q '^#failed' %D%/bench.tmp && mv %D%/bench.tmp %D%/bench.txt

@@ -160,6 +160,98 @@ static void release(sim_watch *k, const sim_operation *op, const sim_reach *r)
             sim_put_bit(k->pending, reg, false);
 }
 
+/* Address translations
+ * --------------------
+ * Of gfx1250: an operation whose address faults runs again, from the registers as they are then. XCNT counts those that
+ * may; compilers wait for it before they change an address or data (LLVM 22: SIInsertWaitcnts). Vector memory and
+ * scalar memory do not mix: hardware finishes the ones before it begins with the others. What the tensor mover reads
+ * again no source says. */
+static bool is_translated(const sim_wave *w, const sim_instruction *inst)
+{
+    switch (inst->op->kind) {
+    case SIM_SMEM:
+    case SIM_LOAD:
+    case SIM_STORE:
+    case SIM_ATOMIC:
+    case SIM_FLAT:
+    case SIM_ASYNC:
+        return w->group->arch == SIM_GFX1250;
+    default:
+        return false;
+    }
+}
+
+static void read_again(sim_watch *k, const sim_instruction *inst, const sim_operation *op, int first, int count)
+{
+    for (int reg = first; reg < first + count; reg++) {
+        sim_put_bit(k->sources, reg, true);
+        k->reader[reg] = op->translation;
+        k->reads_again[reg] = inst;
+    }
+}
+
+static void begin_translation(sim_watch *k, const sim_instruction *inst, sim_operation *op)
+{
+    const bool scalar = inst->op->kind == SIM_SMEM;
+    if (scalar != k->translates_scalars)
+        k->translated = k->translations;
+    k->translates_scalars = scalar;
+    op->translation = ++k->translations;
+    for (int i = 0; i < k->reaches.reads; i++)
+        read_again(k, inst, op, k->reaches.read[i].first, k->reaches.read[i].count);
+    if (!scalar)
+        read_again(k, inst, op, SIM_SCALAR_BASE + SIM_EXEC, 1);
+}
+
+/* What has come back was translated, and of vector memory all that is older; scalar loads have no order. */
+static void end_translation(sim_watch *k, const sim_operation *op)
+{
+    if (op->translation == 0 || op->translation <= k->translated)
+        return;
+    if (op->inst->op->kind != SIM_SMEM) {
+        k->translated = op->translation;
+        return;
+    }
+    for (int i = 0; i < SIM_SCALARS; i++)
+        if (k->reader[SIM_SCALAR_BASE + i] == op->translation)
+            sim_put_bit(k->sources, SIM_SCALAR_BASE + i, false);
+}
+
+static void wait_translations(sim_watch *k, const sim_instruction *inst)
+{
+    const uint32_t n = inst->operand_count > 0 ? (uint32_t)inst->operand[0].value : 0;
+    if (n != 0 && k->translates_scalars) /* no order: only 0 says something */
+        return;
+    if (n < k->translations && k->translations - n > k->translated)
+        k->translated = k->translations - n;
+}
+
+static void check_source(sim_wave *w, const sim_instruction *inst, int reg)
+{
+    sim_watch *k = w->watch;
+    char       name[16];
+    sim_put_bit(k->sources, reg, false);
+    if (k->reader[reg] > k->translated)
+        sim_report(w, inst, SIM_CHECK_ADVICE, -1,
+                   "overwrites %s, which \"%s\" at +0x%" PRIx64
+                   " reads again if its address faults: needs s_wait_xcnt %" PRIu32,
+                   sim_register_name(w->group->arch, reg, name, sizeof name), k->reads_again[reg]->text,
+                   sim_offset(w, k->reads_again[reg]), k->translates_scalars ? 0 : k->translations - k->reader[reg]);
+}
+
+static void check_sources(sim_wave *w, const sim_instruction *inst)
+{
+    sim_watch *k = w->watch;
+    if (is_translated(w, inst) && (inst->op->kind == SIM_SMEM) == k->translates_scalars)
+        return; /* in order */
+    for (int i = 0; i < k->reaches.writes; i++) {
+        const sim_reach *r = &k->reaches.write[i];
+        for (int reg = r->first; reg < r->first + r->count; reg++)
+            if (sim_bit(k->sources, reg))
+                check_source(w, inst, reg);
+    }
+}
+
 void sim_check_issue(sim_wave *w, const sim_instruction *inst, uint64_t event, sim_counter counter, uint64_t mask)
 {
     sim_watch *k = w->watch;
@@ -182,6 +274,8 @@ void sim_check_issue(sim_wave *w, const sim_instruction *inst, uint64_t event, s
         op->write[op->writes++] = *r;
         hold(k, op, r);
     }
+    if (is_translated(w, inst))
+        begin_translation(k, inst, op);
     sim_defined_issue(w, inst, op);
     sim_races_issue(w, inst, op);
 }
@@ -197,6 +291,7 @@ void sim_check_complete(sim_wave *w, const sim_instruction *inst, uint64_t event
     sim_operation *op = &k->open[at];
     for (int i = 0; i < op->writes; i++)
         release(k, op, &op->write[i]);
+    end_translation(k, op);
     sim_races_complete(w, op);
     free(op->unknown);
     memmove(op, op + 1, (size_t)(k->opened - at - 1) * sizeof *op);
@@ -205,8 +300,8 @@ void sim_check_complete(sim_wave *w, const sim_instruction *inst, uint64_t event
 
 /* Missing waits
  * -------------
- * No source is ever pending: stores, DS instructions and atomics read theirs at issue; on gfx950 the data of wide
- * stores are what the wait-state table covers. */
+ * No source is pending: stores, DS instructions and atomics read theirs at issue (but see above); on gfx950 the data of
+ * wide stores are what the wait-state table covers. */
 
 static const char *wait_name(sim_arch arch, int counter)
 {
@@ -378,7 +473,10 @@ void sim_check_before(sim_wave *w, const sim_instruction *inst)
         sim_races_before(w, inst);
     check_limits(w, inst);
 
-    bool pending = false, unknown = false, stale = false;
+    if (inst->op->kind == SIM_WAIT && strcmp(inst->op->name, "s_wait_xcnt") == 0)
+        wait_translations(k, inst);
+
+    bool pending = false, unknown = false, stale = false, is_source = false;
     for (int i = 0; i < k->reaches.reads; i++) {
         pending |= sim_any_bit(k->pending, &k->reaches.read[i]);
         unknown |= sim_any_bit(k->unknown, &k->reaches.read[i]);
@@ -386,12 +484,17 @@ void sim_check_before(sim_wave *w, const sim_instruction *inst)
     for (int i = 0; i < k->reaches.writes; i++) {
         pending |= sim_any_bit(k->pending, &k->reaches.write[i]);
         stale |= sim_any_bit(k->unknown, &k->reaches.write[i]);
+        is_source |= sim_any_bit(k->sources, &k->reaches.write[i]);
     }
+    if (is_source)
+        check_sources(w, inst);
     if (pending)
         check_pending(w, inst);
     unknown |= !k->scc_known && (inst->op->flags & (SIM_READS_SCC | SIM_WRITES_SCC)) != 0;
-    if ((unknown || stale) && sim_checks(w, SIM_CHECK_UNINITIALISED))
-        sim_defined_before(w, inst, !unknown);
+    if ((unknown || stale) && sim_checks(w, SIM_CHECK_UNINITIALISED)) {
+        sim_instruction room;
+        sim_defined_before(w, sim_direct(w, inst, &room), !unknown);
+    }
 }
 
 void sim_check_after(sim_wave *w, const sim_instruction *inst)

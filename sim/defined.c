@@ -33,11 +33,14 @@ typedef enum rule {
     RULE_LEFT_OR, /* (a << b) | c */
     RULE_FIELD,   /* unsigned bit field */
     RULE_FIELD_SIGNED,
+    RULE_REVERSE,
     RULE_PERM,
     RULE_ALIGN, /* bits from an offset in a pair */
     RULE_ALIGN_BYTE,
     RULE_SELECT,
     RULE_PACK,
+    RULE_CARRY,         /* sums and products: a bit of the result depends on those up to it */
+    RULE_CARRY_SHIFTED, /* (a << b) + c */
     RULE_HALVES,
     RULE_DWORDS,
     RULE_DWORDS_MOVED,
@@ -94,6 +97,27 @@ static const struct {
     { "s_bfe_u32", RULE_ANY, 0 },
     { "s_lshl_b", RULE_LEFT, 0 },
     { "s_lshr_b", RULE_RIGHT, 0 },
+    { "v_bfrev_b32", RULE_REVERSE, 0 },
+    { "v_add_u", RULE_CARRY, 0 },
+    { "v_add_nc_u", RULE_CARRY, 0 },
+    { "v_add_co_u32", RULE_CARRY, 0 },
+    { "v_add3_u32", RULE_CARRY, 0 },
+    { "v_dual_add_nc_u32", RULE_CARRY, 0 },
+    { "v_sub_u", RULE_CARRY, 0 },
+    { "v_sub_nc_u", RULE_CARRY, 0 },
+    { "v_sub_co_u32", RULE_CARRY, 0 },
+    { "v_dual_sub_nc_u32", RULE_CARRY, 0 },
+    { "v_subrev_u", RULE_CARRY, 0 },
+    { "v_subrev_nc_u32", RULE_CARRY, 0 },
+    { "v_xad_u32", RULE_CARRY, 0 },
+    { "v_mul_lo_u", RULE_CARRY, 0 },
+    { "v_mul_u64", RULE_CARRY, 0 },
+    { "v_mul_u32_u24", RULE_CARRY, 0 },
+    { "v_mad_u16", RULE_CARRY, 0 },
+    { "v_mad_u32", RULE_CARRY, 0 },
+    { "v_mad_u64_u32", RULE_CARRY, 0 },
+    { "v_mad_nc_u64_u32", RULE_CARRY, 0 },
+    { "v_lshl_add_u", RULE_CARRY_SHIFTED, 0 },
     { "v_perm_b32", RULE_PERM, 0 },
     { "v_alignbit_b32", RULE_ALIGN, 0 },
     { "v_alignbyte_b32", RULE_ALIGN_BYTE, 0 },
@@ -152,6 +176,9 @@ void sim_defined_facts(const sim_instruction *inst, sim_facts *facts)
     for (int i = 0; i < inst->operand_count; i++)
         if (!inst->sdwa && inst->operand[i].select == SIM_WORD_1)
             facts->rule = RULE_ANY;
+    /* Saturation looks at every bit; where op_sel says, a half moves. */
+    if ((facts->rule == RULE_CARRY || facts->rule == RULE_CARRY_SHIFTED) && (inst->clamp || inst->op_sel != 0))
+        facts->rule = RULE_ANY;
 }
 
 /* The bits of registers
@@ -317,8 +344,15 @@ static uint32_t source_bits(const sim_instruction *inst, int operand)
         return source == 0 ? (high ? 0xFFFF0000u : 0xFFFFu) : UINT32_MAX;
     if (ends_in(name, "_f32_fp8") || ends_in(name, "_f32_bf8"))
         return source == 0 ? 0xFFu << 8 * ((inst->byte_sel | (inst->op_sel & 3)) & 3) : UINT32_MAX;
-    if (strstr(name, "_pk") != NULL || strstr(name, "_dot") != NULL || strstr(name, "pack") != NULL ||
-        strstr(name, "mad_mix") != NULL || strstr(name, "fma_mix") != NULL)
+    if (strstr(name, "_mix") != NULL) /* a half where op_sel_hi says so */
+        return source >= 0 && source < 3 && inst->has_op_sel_hi && (inst->op_sel_hi >> source & 1) != 0
+                   ? (high ? 0xFFFF0000u : 0xFFFFu)
+                   : UINT32_MAX;
+    if (strncmp(name, "v_cvt_f32_ubyte", 15) == 0)
+        return 0xFFu << 8 * (name[15] - '0');
+    if (strstr(name, "_u24") != NULL || strstr(name, "_i24") != NULL)
+        return source < 2 ? 0xFFFFFFu : UINT32_MAX;
+    if (strstr(name, "_pk") != NULL || strstr(name, "_dot") != NULL || strstr(name, "pack") != NULL)
         return UINT32_MAX;
     if (ends_in(name, "_f16") || ends_in(name, "_bf16") || ends_in(name, "_u16") || ends_in(name, "_i16") ||
         ends_in(name, "_b16"))
@@ -523,6 +557,10 @@ static uint64_t move_bits(rule r, uint8_t truth, const uint64_t value[3], const 
             return whole;
         return width == 0 ? 0 : sign_extended(unknown[0] >> (value[1] & 31), width) & whole;
     }
+    case RULE_REVERSE:
+        for (int i = 0; i < bits; i++)
+            result |= (unknown[0] >> i & 1) << (bits - 1 - i);
+        return result;
     case RULE_ALIGN:
     case RULE_ALIGN_BYTE:
         if (unknown[2] != 0)
@@ -591,6 +629,30 @@ static void flow_select(const sim_wave *w, const sim_instruction *inst, flow *f)
     }
 }
 
+/* Sums and products, of 16, 32 or 64 bits, with a carry or without: unknown from the lowest unknown bit on. */
+static void flow_carry(const sim_wave *w, const sim_instruction *inst, flow *f)
+{
+    const int      first = inst->op->results, dwords = dwords_moved(inst);
+    const uint64_t whole = ends_in(inst->op->name, "16") ? 0xFFFFu : UINT64_MAX;
+    f->planes = dwords;
+    for (int l = 0; l < w->lanes; l++) {
+        uint64_t any = 0;
+        for (int s = first; s < first + 3 && s < inst->operand_count; s++) {
+            uint64_t unknown = source_unknown(w, inst, s, 0, l);
+            if (dwords == 2 && inst->operand[s].count == 2)
+                unknown |= (uint64_t)source_unknown(w, inst, s, 1, l) << 32;
+            if (inst->facts.rule == RULE_CARRY_SHIFTED && s == first + 1)
+                any = unknown != 0 ? UINT64_MAX : any << (value_in(w, &inst->operand[s], 0, l) & 31);
+            else
+                any |= unknown;
+        }
+        any = -(any & -any) & whole;
+        for (int i = 0; i < dwords; i++)
+            f->vector[i][l] = (uint32_t)(any >> 32 * i);
+        f->lanes |= (uint64_t)(any != 0) << l;
+    }
+}
+
 static uint32_t half_of(uint32_t x, bool high)
 {
     return (high ? x >> 16 : x) & 0xFFFF;
@@ -629,11 +691,10 @@ static void flow_dwords(const sim_wave *w, const sim_instruction *inst, flow *f)
 /* v_pk_mov_b32: a dword of the first source, then one of the second. */
 static void flow_dwords_moved(const sim_wave *w, const sim_instruction *inst, flow *f)
 {
-    const unsigned high = inst->has_op_sel_hi ? inst->op_sel_hi : 3;
     f->planes = 2;
     for (int l = 0; l < w->lanes; l++) {
         f->vector[0][l] = source_unknown(w, inst, 1, inst->op_sel & 1, l);
-        f->vector[1][l] = source_unknown(w, inst, 2, (int)(high >> 1 & 1), l);
+        f->vector[1][l] = source_unknown(w, inst, 2, inst->op_sel >> 1 & 1, l);
     }
 }
 
@@ -675,6 +736,10 @@ static void flow_of(const sim_wave *w, const sim_instruction *inst, flow *f)
         break;
     case RULE_HALVES:
         flow_halves(w, inst, f);
+        break;
+    case RULE_CARRY:
+    case RULE_CARRY_SHIFTED:
+        flow_carry(w, inst, f);
         break;
     case RULE_DWORDS:
         flow_dwords(w, inst, f);

@@ -31,6 +31,18 @@ struct sim_device {
     char        error[SIM_ERROR_BYTES];
 };
 
+/* A kernel descriptor (LLVM's AMDGPUUsage, "Kernel Descriptor"). */
+typedef struct sim_descriptor {
+    uint32_t lds_bytes, private_bytes, kernarg_bytes, reserved0;
+    int64_t  entry; /* from the descriptor's own address */
+    uint8_t  reserved1[20];
+    uint32_t rsrc3, rsrc1, rsrc2;
+    uint16_t properties, preload;
+    uint32_t reserved2;
+} sim_descriptor;
+
+_Static_assert(sizeof(sim_descriptor) == 64, "as the ABI says");
+
 /* The decoded code of an object, and the memory that holds it (object.c). */
 sim_code *sim_object_code(const sim_object *object);
 

@@ -38,16 +38,6 @@ enum {
     USES_DYNAMIC_STACK = 1 << 11
 };
 
-typedef struct descriptor {
-    uint32_t lds_bytes, private_bytes, kernarg_bytes, reserved0;
-    int64_t  entry;
-    uint8_t  reserved1[20];
-    uint32_t rsrc3, rsrc1, rsrc2;
-    uint16_t properties, preload;
-    uint32_t reserved2;
-} descriptor;
-_Static_assert(sizeof(descriptor) == 64, "as the ABI says");
-
 /* hsa_kernel_dispatch_packet_t: what the dispatch pointer of a kernel points to. */
 typedef struct packet {
     uint16_t header, setup, group[3], reserved0;
@@ -59,7 +49,7 @@ _Static_assert(sizeof(packet) == 64, "as the ABI says");
 typedef struct launch {
     sim_device          *device;
     const sim_dispatch  *dispatch;
-    descriptor           descriptor;
+    sim_descriptor       descriptor;
     sim_code            *code;
     sim_map             *map;
     sim_global_map      *global_map; /* NULL: races between workgroups are not looked for */
@@ -205,8 +195,8 @@ static bool is_wave_size_valid(const launch *l)
 /* The order of bits is the order of registers: see WANTS_. */
 static bool lay_user_scalars(launch *l)
 {
-    const descriptor *kd = &l->descriptor;
-    const char       *name = l->dispatch->kernel->name;
+    const sim_descriptor *kd = &l->descriptor;
+    const char           *name = l->dispatch->kernel->name;
     if ((kd->properties & (WANTS_PRIVATE_BUFFER | WANTS_FLAT_SCRATCH)) != 0) {
         sim_set_error("%s: asks for a scratch buffer in SGPRs; the scratch of %s is architected", name,
                       sim_arch_name(l->device->arch));

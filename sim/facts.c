@@ -99,6 +99,9 @@ static bool takes_lane_mask(const char *name)
 
 static bool touches_m0(const sim_instruction *inst)
 {
+    /* The message that gives the registers back, which compilers put before s_endpgm, has no payload. */
+    if (has_text(inst, "MSG_DEALLOC_VGPRS"))
+        return false;
     for (int i = 0; i < inst->read_count; i++)
         if (inst->read[i].kind == SIM_SCALAR && inst->read[i].reg <= SIM_M0 &&
             SIM_M0 < inst->read[i].reg + inst->read[i].count)
@@ -133,6 +136,11 @@ static uint32_t what_of(const sim_instruction *inst)
         what |= SIM_FACT_DS;
     if (op->kind == SIM_LDS_DMA || inst->lds || op->kind == SIM_ASYNC || op->kind == SIM_TENSOR)
         what |= SIM_FACT_COPIES_IN;
+    /* s_movrelsd_2 has two numbers in M0. */
+    if (strstr(op->name, "_movrels") != NULL && strstr(op->name, "_2_") == NULL)
+        what |= SIM_FACT_SOURCE_BY_M0;
+    if (strstr(op->name, "_movreld") != NULL || strstr(op->name, "_movrelsd_b") != NULL)
+        what |= SIM_FACT_RESULT_BY_M0;
     return what;
 }
 
@@ -179,9 +187,45 @@ static void reach_more(const sim_wave *w, const sim_instruction *inst, sim_reach
         to->write[to->writes++] = reach_of(w, &inst->write[i]);
 }
 
+/* False: none of the wave's. */
+static bool move_reg(const sim_wave *w, uint8_t kind, uint16_t *reg, uint8_t slot)
+{
+    const int32_t by = (int32_t)w->s[SIM_M0], scalar = kind == SIM_SCALAR;
+    const int32_t most = scalar ? SIM_SCALARS : SIM_VECTORS_GFX1250 - 256 * w->msb[slot < 4 ? slot : 0];
+    if (by < -(int32_t)*reg || by >= most - *reg)
+        return false;
+    *reg = (uint16_t)(*reg + by);
+    return true;
+}
+
+const sim_instruction *sim_direct(const sim_wave *w, const sim_instruction *inst, sim_instruction *room)
+{
+    if ((inst->facts.what & (SIM_FACT_SOURCE_BY_M0 | SIM_FACT_RESULT_BY_M0)) == 0)
+        return inst;
+    *room = *inst;
+    bool inside = true;
+    for (int n = 0; n < 2 && n < room->operand_count; n++) {
+        const uint32_t by_m0 = n == 0 ? SIM_FACT_RESULT_BY_M0 : SIM_FACT_SOURCE_BY_M0;
+        sim_operand   *o = &room->operand[n];
+        if ((inst->facts.what & by_m0) == 0 || (o->kind != SIM_SCALAR && o->kind != SIM_VECTOR))
+            continue;
+        inside &= move_reg(w, o->kind, &o->reg, o->slot);
+        for (int i = 0; i < room->read_count; i++)
+            if (n == 1 && room->read[i].operand == n)
+                room->read[i].reg = o->reg;
+        for (int i = 0; i < room->write_count; i++)
+            if (n == 0 && room->write[i].operand == n)
+                room->write[i].reg = o->reg;
+    }
+    return inside ? room : inst; /* the handler fails the wave */
+}
+
 void sim_reach_all(const sim_wave *w, const sim_instruction *inst, sim_reaches *to)
 {
+    sim_instruction room;
     to->reads = to->writes = 0;
+    if (w != NULL && (inst->facts.what & (SIM_FACT_SOURCE_BY_M0 | SIM_FACT_RESULT_BY_M0)) != 0)
+        inst = sim_direct(w, inst, &room);
     reach_more(w, inst, to);
     if (inst->dual != NULL)
         reach_more(w, inst->dual, to);

@@ -94,10 +94,9 @@ struct sim_group {
     sim_lds_map           *lds_map;
     struct sim_global_map *global_map; /* of the dispatch: check.h; NULL with the check off */
     uint32_t               checks;
-    bool                   late;          /* memory operations take effect as late as the waits allow */
-    bool                   reorder;       /* operations that may complete out of order do */
-    uint64_t               random;        /* state of the schedule's generator */
-    const sim_opcode      *previous_wmma; /* for the reuse hints: see matrix.c */
+    bool                   late;    /* memory operations take effect as late as the waits allow */
+    bool                   reorder; /* operations that may complete out of order do */
+    uint64_t               random;  /* state of the schedule's generator */
 };
 
 /* Registers

@@ -21,21 +21,14 @@ struct sim_object {
     sim_metadata metadata; /* owns the names of kernels and arguments that it describes */
 };
 
-/* Kernel descriptors (LLVM's AMDGPUUsage, "Kernel Descriptor")
- * ------------------------------------------------------------
+/* Kernel descriptors
+ * ------------------
  */
-enum { DESCRIPTOR_BYTES = 64, CODE_ALIGNMENT = 256, SGPRS = 106 /* s0 to s101 and what shares their file */ };
-
-typedef struct descriptor {
-    uint32_t group_bytes, private_bytes, kernarg_bytes, reserved0;
-    int64_t  entry; /* from the descriptor's own address */
-    uint8_t  reserved1[20];
-    uint32_t rsrc3, rsrc1, rsrc2;
-    uint16_t properties, preload;
-    uint32_t reserved2;
-} descriptor;
-
-_Static_assert(sizeof(descriptor) == DESCRIPTOR_BYTES, "a descriptor has 64 bytes");
+enum {
+    DESCRIPTOR_BYTES = sizeof(sim_descriptor),
+    CODE_ALIGNMENT = 256,
+    SGPRS = 106 /* s0 to s101 and what shares their file */
+};
 
 static uint32_t bits(uint32_t word, unsigned first, unsigned count)
 {
@@ -43,7 +36,7 @@ static uint32_t bits(uint32_t word, unsigned first, unsigned count)
 }
 
 /* Registers that the descriptor asks for. gfx950 splits one file: AGPRs begin at accum_offset. */
-static void count_registers(sim_kernel *kernel, const descriptor *d, sim_arch arch)
+static void count_registers(sim_kernel *kernel, const sim_descriptor *d, sim_arch arch)
 {
     const uint32_t blocks = bits(d->rsrc1, 0, 6) + 1;
     if (arch == SIM_GFX1250) {
@@ -66,7 +59,7 @@ static bool in_code(const sim_object *object, uint64_t address)
 static bool read_descriptor(const sim_object *object, sim_kernel *kernel, sim_arch arch)
 {
     enum { WAVE32 = 10 };
-    descriptor d;
+    sim_descriptor d;
     memcpy(&d, (const void *)(uintptr_t)kernel->descriptor, sizeof d);
     kernel->entry = kernel->descriptor + (uint64_t)d.entry;
     if (!in_code(object, kernel->entry)) {
@@ -83,7 +76,7 @@ static bool read_descriptor(const sim_object *object, sim_kernel *kernel, sim_ar
                       sim_arch_name(arch));
         return false;
     }
-    kernel->lds_bytes = d.group_bytes;
+    kernel->lds_bytes = d.lds_bytes;
     kernel->scratch_bytes = d.private_bytes;
     kernel->kernarg_bytes = d.kernarg_bytes;
     count_registers(kernel, &d, arch);

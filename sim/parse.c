@@ -301,7 +301,9 @@ static bool take_register(parser *p, sim_operand *o, bool *malformed)
         if (!take_integer(p, 0, file->size - 1, &first))
             return false;
         last = first;
-        if (is_tuple && ((take(p, ":") && !take_integer(p, first, file->size - 1, &last)) || !take(p, "]")))
+        /* s_set_vgpr_msb adds to the first register's number: a tuple of gfx1250 may go on behind v255. */
+        const int64_t most = file->size - 1 + (file->kind == SIM_VECTOR && p->arch == SIM_GFX1250 ? 31 : 0);
+        if (is_tuple && ((take(p, ":") && !take_integer(p, first, most, &last)) || !take(p, "]")))
             return fail(p, "a malformed register tuple");
         if (last - first >= 32)
             return fail(p, "a tuple of more than 32 registers");

@@ -150,11 +150,11 @@ void sim_run_movrel(sim_wave *w, const sim_instruction *inst)
 /* Two words at a time
  * -------------------
  */
-/* Low: a word of the first source; high: a word of the second (op_sel, op_sel_hi). */
+/* Low: a word of the first source; high: a word of the second. op_sel chooses both: LLVM makes of elements 1 and 2 of two
+ * pairs an op_sel:[1,0], of a copy an op_sel:[0,1]. */
 void sim_run_pk_mov(sim_wave *w, const sim_instruction *inst)
 {
-    const uint8_t   hi = inst->has_op_sel_hi ? inst->op_sel_hi : 0xFF;
-    const int       first = inst->op_sel & 1, second = hi >> 1 & 1;
+    const int       first = inst->op_sel & 1, second = inst->op_sel >> 1 & 1;
     lane_row        room[2], t[2];
     const uint32_t *a = valu_word(w, &inst->operand[1], first, T_U64, room[0]);
     const uint32_t *b = valu_word(w, &inst->operand[2], second, T_U64, room[1]);

@@ -29,11 +29,13 @@ enum {
     SIM_FACT_WRITES_BACK = 1 << 2,  /* buffer_wbl2, global_wb */
     SIM_FACT_INVALIDATES = 1 << 3,  /* buffer_inv, global_inv */
     SIM_FACT_ATOMIC = 1 << 4,
-    SIM_FACT_LANE_MASK = 1 << 5, /* its last scalar source has a bit a lane: v_cndmask, carries, v_div_fmas */
-    SIM_FACT_STORES = 1 << 6,    /* writes memory */
-    SIM_FACT_PERMUTE = 1 << 7,   /* a DS instruction that moves registers and touches no LDS */
-    SIM_FACT_DS = 1 << 8,        /* in order with the wave's other DS instructions */
-    SIM_FACT_COPIES_IN = 1 << 9  /* memory to LDS: LDS-DMA, async, TDM */
+    SIM_FACT_LANE_MASK = 1 << 5,     /* its last scalar source has a bit a lane: v_cndmask, carries, v_div_fmas */
+    SIM_FACT_STORES = 1 << 6,        /* writes memory */
+    SIM_FACT_PERMUTE = 1 << 7,       /* a DS instruction that moves registers and touches no LDS */
+    SIM_FACT_DS = 1 << 8,            /* in order with the wave's other DS instructions */
+    SIM_FACT_COPIES_IN = 1 << 9,     /* memory to LDS: LDS-DMA, async, TDM */
+    SIM_FACT_SOURCE_BY_M0 = 1 << 10, /* movrels: the source is M0 registers on */
+    SIM_FACT_RESULT_BY_M0 = 1 << 11  /* movreld */
 };
 
 /* Registers of one span, s_set_vgpr_msb applied. */
@@ -54,12 +56,13 @@ typedef struct sim_operation {
     uint64_t               event;
     const sim_instruction *inst;
     uint64_t               mask;
-    uint64_t               unwritten; /* LDS-DMA and async: lanes whose source was never written */
-    uint64_t               second;    /* lanes whose first of two addresses was seen */
-    uint32_t              *unknown;   /* [register][lane] unknown bits of a store's data; NULL: none */
-    uint32_t               lds;       /* number among the wave's operations on LDS; 0: none yet */
-    uint32_t               snapshot;  /* barriers that the wave had passed */
-    bool                   releases;  /* device-scope atomics: what the workgroup stored before is complete */
+    uint64_t               unwritten;   /* LDS-DMA and async: lanes whose source was never written */
+    uint64_t               second;      /* lanes whose first of two addresses was seen */
+    uint32_t              *unknown;     /* [register][lane] unknown bits of a store's data; NULL: none */
+    uint32_t               lds;         /* number among the wave's operations on LDS; 0: none yet */
+    uint32_t               snapshot;    /* barriers that the wave had passed */
+    bool                   releases;    /* device-scope atomics: what the workgroup stored before is complete */
+    uint32_t               translation; /* number among the wave's that XCNT counts; 0: not counted */
     uint8_t                counter, writes;
     sim_reach              write[2];
 } sim_operation;
@@ -89,6 +92,13 @@ struct sim_watch {
     sim_operation *open;                  /* in order of issue */
     uint32_t       opened, open_room;
     uint64_t       last_event;
+
+    /* gfx1250: registers that an operation reads again if its address faults, until XCNT says that it is translated. */
+    uint64_t               sources[SIM_REGISTER_WORDS];
+    uint32_t               reader[SIM_REGISTERS]; /* translation */
+    const sim_instruction *reads_again[SIM_REGISTERS];
+    uint32_t               translations, translated; /* issued; up to this one complete */
+    bool                   translates_scalars;
 
     /* Defined: bits of registers that something wrote. A register whose bit in `unknown` is clear is known whole. */
     uint64_t  unknown[SIM_REGISTER_WORDS];
@@ -155,6 +165,8 @@ static inline const sim_facts *sim_facts_of(const sim_instruction *inst)
     return &inst->facts;
 }
 void sim_reach_all(const sim_wave *w, const sim_instruction *inst, sim_reaches *to);
+/* A movrel with the registers that M0 picks now; others as they are. */
+const sim_instruction *sim_direct(const sim_wave *w, const sim_instruction *inst, sim_instruction *room);
 /* The operand that is a store's or an atomic's data, -1: none; the second of a two-address form is the next one. */
 int sim_data_operand(const sim_instruction *inst);
 /* Bits of each 32 that the instruction writes of its first result: all, or a half or a byte. */

@@ -8,6 +8,9 @@ OFFLOAD_CC=${OFFLOAD_CC:-clang-22}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/etalon-offload.XXXXXX") || exit 99
 trap 'rm -rf "$dir"' EXIT INT TERM
 
+case ${CFLAGS-} in
+*-fsanitize*) skip_all "the stand-ins are built with a sanitizer, whose runtime the plugin's program does not have" ;;
+esac
 command -v "$OFFLOAD_CC" >/dev/null 2>&1 || skip_all "no $OFFLOAD_CC"
 plugin=$("$OFFLOAD_CC" -print-file-name=libomptarget.so)
 [ -e "$plugin" ] || skip_all "$OFFLOAD_CC has no libomptarget.so (Debian: liboffload-22-dev)"

@@ -1208,7 +1208,7 @@ START_TEST(lanes_and_moves)
         const char *modifiers;
         uint32_t    low, high;
     } MOVES[] = {
-        { "", 22, 55 }, { " op_sel:[1,0]", 33, 55 }, { " op_sel_hi:[0,0]", 22, 44 }, { " op_sel:[0,1]", 22, 55 }
+        { "", 22, 44 }, { " op_sel:[1,0]", 33, 44 }, { " op_sel_hi:[0,0]", 22, 44 }, { " op_sel:[0,1]", 22, 55 }
     };
     for (size_t i = 0; i < sizeof MOVES / sizeof MOVES[0]; i++) {
         sim_fixture_run(f, "v_pk_mov_b32 v[8:9], v[2:3], v[4:5]%s", MOVES[i].modifiers);

@@ -114,8 +114,10 @@ sim_unit_tests = \
 	%D%/check_sim_salu \
 	%D%/check_sim_valu
 sim_kernel_tests = \
+	%D%/check_sim_compiled \
 	%D%/check_sim_hip \
 	%D%/check_sim_hsa \
+	%D%/check_sim_kernels \
 	%D%/check_sim_run
 sim_shell_tests = \
 	%D%/check_sim_cli.sh \
@@ -124,16 +126,24 @@ sim_kernel_sources = \
 	%D%/sim/arithmetic.h \
 	%D%/sim/arithmetic.hip \
 	%D%/sim/compile.sh \
+	%D%/sim/compiled.h \
+	%D%/sim/compiled.hip \
+	%D%/sim/gemm_e4m3.hip \
+	%D%/sim/gemm_e4m3_gfx1250.s \
+	%D%/sim/gemm_e4m3_gfx950.s \
+	%D%/sim/kernel.inc \
 	%D%/sim/offload.c \
 	%D%/sim/run.hip \
 	%D%/sim/run_gfx1250.s \
 	%D%/sim/run_gfx950.s \
 	%D%/sim/runtime_gfx1250.s \
-	%D%/sim/runtime_gfx950.s
+	%D%/sim/runtime_gfx950.s \
+	%D%/sim/scan_u32_gfx1250.s \
+	%D%/sim/scan_u32_gfx950.s
 
 if HAVE_SIMULATOR
 check_PROGRAMS += %D%/fuzz_sim_object
-TESTS += %D%/check_sim_corpus.sh
+TESTS += %D%/check_sim_corpus.sh %D%/check_triton.sh
 if HAVE_CHECK
 check_PROGRAMS += $(sim_unit_tests)
 TESTS += $(sim_unit_tests) %D%/check_sim_hazards.sh
@@ -148,6 +158,10 @@ check_DATA += %D%/sim/kernels.stamp
 %D%/sim/kernels.stamp: $(sim_kernel_sources)
 	$(AM_V_GEN)$(MKDIR_P) %D%/sim && \
 	$(SHELL) $(top_srcdir)/%D%/sim/compile.sh '$(AMDGCN_CC)' $(top_srcdir)/%D%/sim %D%/sim/kernels && touch $@
+# Minutes of work, with a score for each kernel.
+check-mutants: %D%/check_sim_kernels$(EXEEXT)
+	top_srcdir='$(top_srcdir)' AMDGCN_CC='$(AMDGCN_CC)' SIM_KERNELS=%D%/check_sim_kernels$(EXEEXT) \
+	$(SHELL) $(top_srcdir)/%D%/check_mutants.sh
 clean-local:
 	-rm -rf %D%/sim/kernels %D%/sim/kernels.stamp
 else
@@ -172,6 +186,10 @@ SIM_TEST_LDADD = sim/libsim.la $(CHECK_LIBS) $(LIBM)
 %C%_check_sim_salu_LDADD = $(SIM_TEST_LDADD)
 %C%_check_sim_valu_CPPFLAGS = $(SIM_TEST_CPPFLAGS)
 %C%_check_sim_valu_LDADD = $(SIM_TEST_LDADD)
+%C%_check_sim_compiled_CPPFLAGS = $(SIM_TEST_CPPFLAGS)
+%C%_check_sim_compiled_LDADD = $(SIM_TEST_LDADD)
+%C%_check_sim_kernels_CPPFLAGS = $(SIM_TEST_CPPFLAGS)
+%C%_check_sim_kernels_LDADD = $(SIM_TEST_LDADD)
 %C%_check_sim_run_CPPFLAGS = $(SIM_TEST_CPPFLAGS)
 %C%_check_sim_run_LDADD = $(SIM_TEST_LDADD)
 %C%_fuzz_sim_object_CPPFLAGS = $(SIM_TEST_CPPFLAGS)
@@ -197,6 +215,11 @@ EXTRA_DIST += $(shell_tests) $(sim_shell_tests) $(sim_kernel_sources) \
 	%D%/sim/corpus/saxpy_v5_gfx950.co \
 	%D%/check_sim_corpus.sh \
 	%D%/check_sim_hazards.sh \
+	%D%/check_mutants.sh \
+	%D%/check_triton.sh \
+	%D%/witness_triton.py \
+	%D%/mutate.py \
+	%D%/sim/mutants-equivalent.txt \
 	%D%/no_amdgcn.sh \
 	%D%/witness_hazards.py \
 	%D%/example.c \

@@ -1,0 +1,36 @@
+#!/bin/sh
+# Every mutant of the simulator's test kernels shows, or stands in the list of equivalents: minutes of work, so
+# `make check-mutants` runs it and `make check` does not.
+#   AMDGCN_CC    clang with the AMDGPU target (clang-22)
+#   SIM_KERNELS  the driver, tests/check_sim_kernels
+. "${top_srcdir:-.}/tests/tap.sh"
+
+AMDGCN_CC=${AMDGCN_CC:-clang-22}
+SIM_KERNELS=${SIM_KERNELS:-tests/check_sim_kernels}
+PYTHON=${PYTHON:-python3}
+command -v "$AMDGCN_CC" >/dev/null 2>&1 || skip_all "no $AMDGCN_CC"
+command -v "$PYTHON" >/dev/null 2>&1 || skip_all "no $PYTHON"
+[ -x "$SIM_KERNELS" ] || skip_all "no $SIM_KERNELS: the simulator is not built"
+
+# mutants NAME_ARCH [SYMBOL]
+mutants() {
+    name=$1${2:+:$2}
+    if out=$("$PYTHON" "$top_srcdir/tests/mutate.py" --clang "$AMDGCN_CC" --quiet ${2:+--symbol "$2"} \
+        --equivalent "$top_srcdir/tests/sim/mutants-equivalent.txt" "$top_srcdir/tests/sim/$1.s" \
+        "$SIM_KERNELS" "$name" 2>&1); then
+        ok "$(printf '%s\n' "$out" | tail -n 1)"
+    else
+        not_ok "$name" "$out"
+    fi
+}
+
+for arch in gfx950 gfx1250; do
+    mutants gemm_e4m3_$arch
+    mutants scan_u32_$arch
+    for symbol in saxpy reduce flag; do
+        mutants run_$arch $symbol
+    done
+done
+mutants run_gfx1250 named
+
+finish

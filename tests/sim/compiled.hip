@@ -1,0 +1,3 @@
+/* tests/sim/compiled.h for the GPU. */
+#define COMPILED_ON_DEVICE
+#include "compiled.h"
