@@ -95,6 +95,21 @@ endif
 %C%_libprobe_neon_la_SOURCES = %D%/simd_probe_neon.c
 %C%_check_simd_LDADD = $(probes) $(LDADD)
 
+# Every row of every gate against every yardstick, and kernels that are broken on purpose.
+check_PROGRAMS += %D%/xcheck
+%C%_xcheck_SOURCES = \
+	%D%/broken.c \
+	%D%/broken.def \
+	%D%/xcheck.c \
+	%D%/xcheck.h \
+	%D%/xcheck_case.c \
+	%D%/xcheck_judge.c \
+	%D%/xcheck_picture.c \
+	%D%/xcheck_property.c
+%C%_xcheck_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) $(JANSSON_CFLAGS)
+%C%_xcheck_LDADD = $(LDADD) $(JANSSON_LIBS)
+TESTS += %D%/check_xcheck.sh
+
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
 AM_CPPFLAGS += $(CHECK_CFLAGS)
@@ -213,6 +228,7 @@ EXTRA_DIST += $(shell_tests) $(sim_shell_tests) $(sim_kernel_sources) \
 	%D%/sim/corpus/saxpy_gfx950.co \
 	%D%/sim/corpus/saxpy_v4_gfx950.co \
 	%D%/sim/corpus/saxpy_v5_gfx950.co \
+	%D%/check_xcheck.sh \
 	%D%/check_sim_corpus.sh \
 	%D%/check_sim_hazards.sh \
 	%D%/check_mutants.sh \
@@ -240,3 +256,9 @@ EXTRA_DIST += $(shell_tests) $(sim_shell_tests) $(sim_kernel_sources) \
 	%D%/vectors/real-fmha.safetensors \
 	%D%/vectors/real-mqa_logits.safetensors \
 	%D%/vectors/real-pa_mtp.safetensors
+
+# More cases of xcheck: minutes, and hours. XCHECKFLAGS='--op pa_mtp --seed 7' are its options.
+check-long check-soak:
+	@test -n '$(CHECK_LIBS)' || { echo '$@: xcheck needs Check, which configure did not find'; exit 1; }
+	$(MAKE) %D%/xcheck$(EXEEXT)
+	%D%/xcheck$(EXEEXT) --effort $(@:check-%=%) $(XCHECKFLAGS)
