@@ -74,7 +74,7 @@ static void tile_ahead_values(const attend_keys *keys, int64_t j, int64_t last, 
 INLINE void tile_ahead_step(tile_ahead *a)
 {
     for (int64_t i = 0; i < a->step && a->at_row < a->rows; i++) {
-        __builtin_prefetch(a->row[a->at_row] + a->at_byte, 0, 2);
+        __builtin_prefetch(a->row[a->at_row] + a->at_byte);
         a->at_byte += 64;
         if (a->at_byte >= a->bytes) {
             a->at_byte = 0;
