@@ -13,6 +13,7 @@ enum { EXIT_BAD = 2 };
 static const char help[] =
     "usage: bench [--op OP]... [--shape NAME|KEY=VALUE,...]... [--kernel STEM|all]... [--threads N,...]\n"
     "             [--repeat N] [--seconds S] [--ref-seconds S] [--gemm N] [--keep-openblas-env] [--json]\n"
+    "             [--device N [--stream] [--rotate MIB]]\n"
     "       bench --list\n"
     "\n"
     "Times kernels on random numbers from a fixed seed. Rows and yardsticks take turns, round after round, so that "
@@ -29,6 +30,11 @@ static const char help[] =
     "  --gemm N              sgemm multiplies N x N matrices (default 1024)\n"
     "  --keep-openblas-env   leave OPENBLAS_CORETYPE, which picks the kernels, as it is\n"
     "  --json                one object a line, null for what was not measured\n"
+    "  --device N            rows of the GPU with that number of OpenMP's, with tensors there, in place of the host's\n"
+    "  --stream              calls of a round are put on a stream and waited for together; else each is by itself\n"
+    "  --rotate MIB          calls take copies of the tensors in turn, as many as make so much between two uses of "
+    "one,\n"
+    "                        and so find nothing in a cache (default 512; 0: one copy)\n"
     "  --list                named shapes, and kernels\n"
     "\n"
     "  ms        median of the runs; a reference that takes seconds runs once\n"
@@ -41,8 +47,9 @@ static const char help[] =
     "  /sgemm    GFLOP/s over that of OpenBLAS, same run and threads\n"
     "  /ref      how many times as fast as the reference; ~: the reference was scaled from a small problem\n"
     "  /decode   time over that of decoding the FP8 K and V once into L1 and nothing else, same threads\n"
-    "  GB/s      of K and V\n"
+    "  GB/s      of K and V that some row sees, each byte once\n"
     "  MiB       of memory beyond the tensors at its peak, workspace and stacks included; for all threads together\n"
+    "Of rows of a device: ms, spread, GFLOP/s, and GB/s for every operation.\n"
     "\n"
     "Exit: 0, 1 a kernel failed, 2 bad usage.\n";
 
@@ -75,6 +82,10 @@ static int time_shape(bench *b, const bench_shape *shape)
     if (!bench_make(shape, &b->problem, &error)) {
         complain("%s %s: %s", shape->op, shape->name, error.text);
         code = EXIT_BAD;
+    } else if (is_on_device(b) &&
+               !rotation_make(&b->problem, b->o.device, (int64_t)(b->o.rotate_mib * 0x1p20), &b->rotation, &error)) {
+        complain("%s %s: %s", shape->op, shape->name, error.text);
+        code = 1;
     } else if (!add_rows(b)) {
         code = EXIT_BAD;
     } else if (!time_rows(b)) {
@@ -83,6 +94,7 @@ static int time_shape(bench *b, const bench_shape *shape)
         print_rows(b);
     }
     free_rows(b);
+    rotation_free(&b->rotation);
     bench_free(&b->problem);
     return code;
 }
@@ -216,7 +228,24 @@ static bool read_threads(options *o, char *text)
 
 static bool read_options(int argc, char **argv, options *o, bool *helped)
 {
-    enum { OP = 1, SHAPE, KERNEL, THREADS, REPEAT, SECONDS, REF_SECONDS, GEMM, KEEP, JSON, LIST, HELP };
+    enum {
+        OP = 1,
+        SHAPE,
+        KERNEL,
+        THREADS,
+        REPEAT,
+        SECONDS,
+        REF_SECONDS,
+        GEMM,
+        KEEP,
+        JSON,
+        LIST,
+        DEVICE,
+        STREAM,
+        ROTATE,
+        HELP
+    };
+    double                     number;
     static const struct option all[] = {
         { "op", required_argument, NULL, OP },
         { "shape", required_argument, NULL, SHAPE },
@@ -229,6 +258,9 @@ static bool read_options(int argc, char **argv, options *o, bool *helped)
         { "keep-openblas-env", no_argument, NULL, KEEP },
         { "json", no_argument, NULL, JSON },
         { "list", no_argument, NULL, LIST },
+        { "device", required_argument, NULL, DEVICE },
+        { "stream", no_argument, NULL, STREAM },
+        { "rotate", required_argument, NULL, ROTATE },
         { "help", no_argument, NULL, HELP },
         { 0 },
     };
@@ -268,6 +300,16 @@ static bool read_options(int argc, char **argv, options *o, bool *helped)
         case LIST:
             o->list = true;
             break;
+        case DEVICE:
+            ok = read_number("--device", optarg, 0, INT32_MAX, &number);
+            o->device = ok ? (int)number : ETALON_HOST;
+            break;
+        case STREAM:
+            o->stream = true;
+            break;
+        case ROTATE:
+            ok = read_number("--rotate", optarg, 0, 1e6, &o->rotate_mib);
+            break;
         case HELP:
             *helped = true;
             break;
@@ -277,7 +319,11 @@ static bool read_options(int argc, char **argv, options *o, bool *helped)
     }
     if (ok && optind < argc)
         complain("\"%s\": expected options only", argv[optind]);
-    return ok && optind == argc;
+    if (ok && o->device == ETALON_HOST && o->stream)
+        complain("--stream: expected --device beside it");
+    if (ok && o->device != ETALON_HOST && o->thread_counts > 1)
+        complain("--threads: of a device's rows there is but one time");
+    return ok && optind == argc && (o->device != ETALON_HOST ? o->thread_counts <= 1 : !o->stream);
 }
 
 static bool is_kernel(const bench *b, const char *name)
@@ -337,6 +383,7 @@ static bool create_contexts(bench *b)
     for (int t = 0; t < b->o.thread_counts; t++) {
         etalon_context_options want = ETALON_CONTEXT_OPTIONS_INIT;
         want.threads = b->o.threads[t];
+        want.device = b->o.device;
         if (etalon_context_create(&want, &b->ctx[t]) != ETALON_OK) {
             complain("%s", etalon_last_error());
             return false;
@@ -366,24 +413,44 @@ static void open_gemm(bench *b)
         complain("no ratio to sgemm: %s", b->gemm.what);
 }
 
+/* A device has no yardsticks of its own here. */
+static bool open_stream(bench *b)
+{
+    snprintf(b->gemm.what, sizeof b->gemm.what, "not beside a device");
+    if (!b->o.stream || device_stream_open(b->ctx[0], &b->stream))
+        return true;
+    complain("--stream: %s: %d", b->stream.failed, b->stream.code);
+    return false;
+}
+
 static int act(bench *b)
 {
     if (b->o.thread_counts == 0)
-        b->o.threads[b->o.thread_counts++] = yardstick_most_threads();
+        b->o.threads[b->o.thread_counts++] = is_on_device(b) ? 1 : yardstick_most_threads();
     if (!create_contexts(b) || !check_names(b) || !check_decoders())
         return EXIT_BAD;
     if (b->o.list)
         return list(b);
-    open_gemm(b);
-    note_memory(b);
+    if (is_on_device(b) && !open_stream(b))
+        return 1;
+    if (!is_on_device(b)) {
+        open_gemm(b);
+        note_memory(b);
+    }
     const int code = time_all(b);
+    device_stream_close(&b->stream);
     yardstick_gemm_close(&b->gemm);
     return code;
 }
 
 int main(int argc, char **argv)
 {
-    static bench b = { .o = { .repeat = 7, .gemm_size = 1024, .seconds = 1.0, .ref_seconds = 20.0 } };
+    static bench b = { .o = { .repeat = 7,
+                              .gemm_size = 1024,
+                              .seconds = 1.0,
+                              .ref_seconds = 20.0,
+                              .device = ETALON_HOST,
+                              .rotate_mib = 512.0 } };
     bool         helped = false;
     int          code = 0;
     start_again(argv);

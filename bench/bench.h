@@ -2,7 +2,8 @@
 #ifndef ETALON_BENCH_H
 #define ETALON_BENCH_H
 
-#include "problem.h"
+#include "gpu.h"
+#include "rotation.h"
 #include "yardstick.h"
 
 enum { MOST_NAMES = 16, MOST_THREAD_COUNTS = 8, MOST_ROWS = 128 };
@@ -18,6 +19,9 @@ typedef struct options {
     int    repeat, gemm_size;
     double seconds, ref_seconds;
     bool   keep_openblas_env, json, list;
+    int    device;     /* OpenMP's number; ETALON_HOST: the rows of the host are timed */
+    bool   stream;     /* calls are put on one, and waited for together */
+    double rotate_mib; /* between two uses of a tensor */
 } options;
 
 typedef struct series {
@@ -41,9 +45,11 @@ typedef struct bench {
     options         o;
     yardstick_gemm  gemm;
     etalon_context *ctx[MOST_THREAD_COUNTS];
+    device_stream   stream; /* without a handle: calls are waited for, one by one */
     /* of the shape that is timed */
     bench_shape   shape;
     bench_problem problem;
+    rotation      rotation; /* of its tensors on the device */
     row           rows[MOST_ROWS];
     int           count;
     series        gemm_rate[MOST_THREAD_COUNTS], fma_rate[MOST_THREAD_COUNTS][ISA_COUNT],
@@ -57,6 +63,12 @@ typedef struct bench {
 
 /** "bench: sentence" on stderr. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/** True if rows of a device are timed, with tensors there. */
+static inline bool is_on_device(const bench *b)
+{
+    return b->o.device != ETALON_HOST;
+}
 
 /** True if the name is among them. */
 bool has_name(const names *all, const char *name);

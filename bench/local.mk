@@ -1,16 +1,20 @@
 # `make check` compiles the benchmark and runs a tiny problem; `make bench` times. BENCHFLAGS='--threads 1,2' are its options.
 check_PROGRAMS += %D%/bench
 %C%_bench_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-%C%_bench_LDADD = tools/libtools.la src/libetalon_core.la $(JANSSON_LIBS) $(LIBM)
+%C%_bench_LDADD = tools/libtools.la src/libetalon_core.la $(OFFLOAD_LIBS) $(JANSSON_LIBS) $(LIBM)
 %C%_bench_SOURCES = \
 	%D%/bench.c \
 	%D%/bench.h \
 	%D%/problem.c \
 	%D%/problem.h \
 	%D%/report.c \
+	%D%/rotation.c \
+	%D%/rotation.h \
 	%D%/timing.c \
 	%D%/yardstick.c \
-	%D%/yardstick.h
+	%D%/yardstick.h \
+	tools/gpu.c \
+	tools/gpu.h
 
 # The simulator's own speed: sim_gemm tests/sim/kernels/gemm_e4m3_gfx950.co
 if HAVE_SIMULATOR
@@ -35,4 +39,4 @@ bench-plot:
 	gnuplot -e "table='%D%/bench.txt'; drawing='%D%/bench.svg'" $(srcdir)/%D%/plot.gp
 	@echo '%D%/bench.svg'
 
-CLEANFILES = %D%/bench.tmp %D%/bench.txt %D%/bench.svg
+CLEANFILES += %D%/bench.tmp %D%/bench.txt %D%/bench.svg

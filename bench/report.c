@@ -34,7 +34,9 @@ static report report_of(const bench *b, const row *r)
     const row   *ref = find_row(b, b->problem.problem.op->reference, r->turn);
     const row   *first = find_row(b, r->kernel, 0);
     const double seconds = median(&r->seconds), decode = median(&b->decode[r->turn][r->isa]);
-    report x = { .ms = seconds * 1e3, .spread = spread(&r->seconds), .gflops = b->problem.flops / seconds * 1e-9 };
+    report       x = {
+        .ms = seconds * 1e3, .spread = spread(&r->seconds), .gflops = b->problem.flops / seconds * 1e-9, .kv_gbs = NAN
+    };
     x.peak = quantile(&b->fma_rate[r->turn][r->isa], 1.0); /* the best round: a disturbed one is no peak */
     x.peak_fraction = x.gflops / x.peak;
     x.sgemm = median(&b->gemm_rate[r->turn]);
@@ -43,7 +45,8 @@ static report report_of(const bench *b, const row *r)
     x.ref_scaled = ref != NULL && ref->scaled;
     x.decode_ms = decode * 1e3;
     x.vs_decode = seconds / decode;
-    x.kv_gbs = b->problem.problem.op->id == ORACLE_PA_MTP ? (double)b->problem.kv_bytes / seconds * 1e-9 : NAN;
+    if (is_on_device(b) || b->problem.problem.op->id == ORACLE_PA_MTP)
+        x.kv_gbs = (double)b->problem.kv_bytes / seconds * 1e-9;
     x.scaling = first == NULL ? NAN : median(&first->seconds) / seconds;
     return x;
 }
@@ -51,6 +54,16 @@ static report report_of(const bench *b, const row *r)
 static void set_real(json_t *object, const char *key, double x)
 {
     json_object_set_new(object, key, isfinite(x) ? json_real(x) : json_null());
+}
+
+static const char *isa_name(const bench *b, const row *r)
+{
+    return is_on_device(b) ? device_arch(b->ctx[0]) : yardstick_isa_name(r->isa);
+}
+
+static const char *route_name(const bench *b)
+{
+    return !is_on_device(b) ? "host" : b->stream.handle != NULL ? "stream" : "device";
 }
 
 static void print_json(const bench *b, const row *r)
@@ -75,7 +88,7 @@ static void print_json(const bench *b, const row *r)
     set_real(o, "kv_gbs", x.kv_gbs);
     set_real(o, "vs_decode", x.vs_decode);
     set_real(o, "decode_ms", x.decode_ms);
-    json_object_set_new(o, "isa", json_string(yardstick_isa_name(r->isa)));
+    json_object_set_new(o, "isa", json_string(isa_name(b, r)));
     set_real(o, "peak_gflops", x.peak);
     set_real(o, "sgemm_gflops", x.sgemm);
     json_object_set_new(o, "sgemm", json_string(b->gemm.what));
@@ -84,6 +97,10 @@ static void print_json(const bench *b, const row *r)
     set_real(o, "flops", b->problem.flops);
     json_object_set_new(o, "workspace_bytes", json_integer((json_int_t)r->work.bytes));
     set_real(o, "memory_bytes", r->memory);
+    json_object_set_new(o, "device", is_on_device(b) ? json_integer(b->o.device) : json_null());
+    json_object_set_new(o, "route", json_string(route_name(b)));
+    json_object_set_new(o, "buffers", json_integer(is_on_device(b) ? b->rotation.count : 1));
+    json_object_set_new(o, "buffer_bytes", is_on_device(b) ? json_integer(b->rotation.bytes) : json_null());
     json_dumpf(o, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
     putchar('\n');
     json_decref(o);
@@ -118,6 +135,20 @@ static void cpu_name(char *name, size_t bytes)
         fclose(file);
 }
 
+static void print_columns(void)
+{
+    printf(format_row, "#op", "shape", "kernel", "threads", "ms", "spread", "GFLOP/s", "%peak", "of", "/sgemm", "/ref",
+           "/decode", "GB/s", "MiB", "scaling"); /* no blanks within a word: bench/plot.gp reads columns */
+}
+
+static void print_device_header(const bench *b)
+{
+    printf("# etalon %s; device %d, %s; tensors there, %.0f MiB before one is used again; %s\n", etalon_version(),
+           b->o.device, device_arch(b->ctx[0]), b->o.rotate_mib,
+           b->stream.handle != NULL ? "calls on a stream, waited for together" : "each call waited for");
+    print_columns();
+}
+
 /* Lines that start with # are for readers; the rest is a table of words. */
 static void print_header(const bench *b)
 {
@@ -135,8 +166,7 @@ static void print_header(const bench *b)
                        yardstick_fma((yardstick_isa)isa, b->o.threads[t]));
         putchar('\n');
     }
-    printf(format_row, "#op", "shape", "kernel", "threads", "ms", "spread", "GFLOP/s", "%peak", "of", "/sgemm", "/ref",
-           "/decode", "GB/s", "MiB", "scaling"); /* no blanks within a word: bench/plot.gp reads columns */
+    print_columns();
 }
 
 static void print_row(const bench *b, const row *r)
@@ -147,15 +177,15 @@ static void print_row(const bench *b, const row *r)
     snprintf(ref, sizeof ref, "%s%s", x.ref_scaled ? "~" : "", cell("%.1f", x.vs_ref));
     snprintf(spread_text, sizeof spread_text, "%s%s", cell("%.1f", 100.0 * x.spread), isfinite(x.spread) ? "%" : "");
     printf(format_row, b->shape.op, b->shape.name, r->kernel, cell("%.0f", b->o.threads[r->turn]), ms, spread_text,
-           cell("%.1f", x.gflops), cell("%.1f", 100.0 * x.peak_fraction), yardstick_isa_name(r->isa),
-           cell("%.2f", x.vs_sgemm), ref, cell("%.2f", x.vs_decode), cell("%.2f", x.kv_gbs),
-           cell("%.1f", r->memory / 0x1p20), cell("%.2f", x.scaling));
+           cell("%.1f", x.gflops), cell("%.1f", 100.0 * x.peak_fraction), isa_name(b, r), cell("%.2f", x.vs_sgemm), ref,
+           cell("%.2f", x.vs_decode), cell("%.2f", x.kv_gbs), cell("%.1f", r->memory / 0x1p20),
+           cell("%.2f", x.scaling));
 }
 
 void print_rows(bench *b)
 {
     if (!b->header && !b->o.json)
-        print_header(b);
+        (is_on_device(b) ? print_device_header : print_header)(b);
     b->header = true;
     for (int i = 0; i < b->count; i++) {
         if (!b->rows[i].shown)
@@ -165,7 +195,10 @@ void print_rows(bench *b)
         else
             print_row(b, &b->rows[i]);
     }
-    if (!b->o.json && b->others > 0.05)
+    if (!b->o.json && is_on_device(b) && b->rotation.bytes < b->o.rotate_mib * 0x1p20)
+        printf("# %s: %d buffers, %.1f MiB: caches may have held them\n", b->shape.name, b->rotation.count,
+               (double)b->rotation.bytes / 0x1p20);
+    if (!b->o.json && !is_on_device(b) && b->others > 0.05)
         printf("# %s: other programs took %.0f %% of the CPUs meanwhile; times and shares of the peak are too bad\n",
                b->shape.name, 100.0 * b->others);
     fflush(stdout);

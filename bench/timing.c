@@ -105,28 +105,51 @@ static double own_seconds(void)
 /* Rows
  * ----
  */
-static bool run(bench *b, const row *r, const bench_problem *p, double *seconds)
+static bool call(bench *b, const row *r, const bench_problem *p)
 {
-    oracle_args args = p->args;
+    oracle_args      args = is_on_device(b) ? rotation_next(&b->rotation) : p->args;
+    etalon_workspace work = r->work;
+    work.stream = b->stream.handle;
     *(const char **)((char *)&args + p->problem.op->kernel) = r->kernel;
-    const double        start = yardstick_now();
-    const etalon_status status = p->problem.op->run(b->ctx[r->turn], &args, r->work);
-    *seconds = yardstick_now() - start;
+    const etalon_status status = p->problem.op->run(b->ctx[r->turn], &args, work);
     if (status != ETALON_OK)
         complain("%s: %s", r->kernel, etalon_last_error());
     return status == ETALON_OK;
+}
+
+/* So many calls, and what they put on a stream is done; the seconds of one. */
+static bool run_many(bench *b, const row *r, const bench_problem *p, int calls, double *seconds)
+{
+    const double start = yardstick_now();
+    for (int i = 0; i < calls; i++)
+        if (!call(b, r, p))
+            return false;
+    if (b->stream.handle != NULL && !device_stream_wait(&b->stream)) {
+        complain("%s: %s: %d", r->kernel, b->stream.failed, b->stream.code);
+        return false;
+    }
+    *seconds = (yardstick_now() - start) / calls;
+    return true;
+}
+
+static bool run(bench *b, const row *r, const bench_problem *p, double *seconds)
+{
+    return run_many(b, r, p, 1, seconds);
 }
 
 /* Fresh pages, which count as memory when the kernel touches them; aligned far beyond ETALON_WORKSPACE_ALIGN. */
 static void map_workspace(row *r, size_t bytes)
 {
     void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    r->work = (etalon_workspace){ at == MAP_FAILED ? NULL : at, bytes }; /* without memory the call says so */
+    r->work = (etalon_workspace){ .data = at == MAP_FAILED ? NULL : at,
+                                  .bytes = bytes }; /* without memory the call says so */
 }
 
-static void unmap_workspace(row *r)
+static void unmap_workspace(const bench *b, row *r)
 {
-    if (r->work.data != NULL)
+    if (r->work.data != NULL && is_on_device(b))
+        device_free(b->o.device, r->work.data);
+    else if (r->work.data != NULL)
         munmap(r->work.data, r->work.bytes);
     r->work = (etalon_workspace){ 0 };
 }
@@ -134,12 +157,14 @@ static void unmap_workspace(row *r)
 /* Workspace for the row; false, with the reason in etalon_last_error(), if it does not serve the problem. */
 static bool provide_workspace(bench *b, row *r, const bench_problem *p)
 {
-    oracle_args args = p->args;
+    oracle_args args = is_on_device(b) ? b->rotation.args[0] : p->args;
     *(const char **)((char *)&args + p->problem.op->kernel) = r->kernel;
     size_t bytes;
     if (p->problem.op->workspace_bytes(b->ctx[r->turn], &args, &bytes) != ETALON_OK)
         return false;
-    if (bytes > 0)
+    if (bytes > 0 && is_on_device(b))
+        r->work = (etalon_workspace){ .data = device_alloc(b->o.device, bytes), .bytes = bytes };
+    else if (bytes > 0)
         map_workspace(r, bytes);
     return true;
 }
@@ -147,7 +172,7 @@ static bool provide_workspace(bench *b, row *r, const bench_problem *p)
 void free_rows(bench *b)
 {
     for (int i = 0; i < b->count; i++) {
-        unmap_workspace(&b->rows[i]);
+        unmap_workspace(b, &b->rows[i]);
         clear(&b->rows[i].seconds);
     }
     for (int t = 0; t < MOST_THREAD_COUNTS; t++) {
@@ -194,12 +219,37 @@ static bool add_kernel(bench *b, const etalon_kernel_info *info)
     return true;
 }
 
+/* With a device: rows that take tensors there. Those of the host do not, and nobody asks why. */
+static bool add_kernel_there(bench *b, const etalon_kernel_info *info)
+{
+    const bool named = has_name(&b->o.kernels, info->name), any = named || has_name(&b->o.kernels, "all");
+    row        r = { .kernel = info->name, .shown = true, .memory = NAN };
+    if (b->count == MOST_ROWS || (!any && b->o.kernels.count > 0))
+        return true;
+    if (!provide_workspace(b, &r, &b->problem)) {
+        if (named)
+            complain("%s %s: %s", b->shape.op, b->shape.name, etalon_last_error());
+        return !named;
+    }
+    if (any || info->available) {
+        b->rows[b->count++] = r;
+        return true;
+    }
+    unmap_workspace(b, &r);
+    if (add_told(b, info->name))
+        complain("%s: left out: it gave no known answers on the device; etalon list --device %d tells", info->name,
+                 b->o.device);
+    return true;
+}
+
 bool add_rows(bench *b)
 {
     etalon_kernel_info info;
     for (int i = 0; etalon_kernel_get(b->ctx[0], i, &info) == ETALON_OK; i++)
-        if (strcmp(info.op, b->shape.op) == 0 && !add_kernel(b, &info))
+        if (strcmp(info.op, b->shape.op) == 0 && !(is_on_device(b) ? add_kernel_there : add_kernel)(b, &info))
             return false;
+    if (is_on_device(b) && b->count == 0)
+        complain("%s %s: left out: no row takes tensors on device %d", b->shape.op, b->shape.name, b->o.device);
     return true;
 }
 
@@ -219,7 +269,7 @@ static bool estimate(bench *b, const row *r, double *seconds)
         complain("%s %s: %s", b->shape.op, b->shape.name, error.text);
     ok = ok && provide_workspace(b, &one, &small) && run(b, &one, &small, &first) && run(b, &one, &small, &second);
     *seconds = ok && small.flops > 0.0 ? fmin(first, second) * b->problem.flops / small.flops : 0.0;
-    unmap_workspace(&one);
+    unmap_workspace(b, &one);
     bench_free(&small);
     return ok;
 }
@@ -243,6 +293,8 @@ static bool run_watched(bench *b, row *r)
 static bool warm_up(bench *b, row *r)
 {
     enum { SLOW = 1 }; /* seconds after which a reference runs no second time */
+    if (is_on_device(b))
+        return run(b, r, &b->problem, &r->warm) && run(b, r, &b->problem, &r->warm); /* the first one loads */
     if (r->reference) {
         double seconds;
         if (!estimate(b, r, &seconds))
@@ -306,9 +358,10 @@ static void yardstick_round(bench *b, int turn)
 
 static bool row_round(bench *b, row *r)
 {
-    double seconds;
-    for (int i = r->once ? 0 : runs_a_round(r->warm); i > 0; i--) {
-        if (!run(b, r, &b->problem, &seconds))
+    const int runs = r->once ? 0 : runs_a_round(r->warm), together = b->stream.handle == NULL ? 1 : runs;
+    for (int i = 0; i < runs; i += together) {
+        double seconds;
+        if (!run_many(b, r, &b->problem, together, &seconds))
             return false;
         add(&r->seconds, seconds);
     }
@@ -322,7 +375,7 @@ bool time_rows(bench *b)
             return false;
     const double start = yardstick_now(), busy = busy_seconds(), own = own_seconds();
     for (int n = 0; n < b->o.repeat || yardstick_now() - start < b->o.seconds; n++) {
-        for (int t = 0; t < b->o.thread_counts; t++)
+        for (int t = 0; t < b->o.thread_counts && !is_on_device(b); t++)
             yardstick_round(b, t);
         for (int i = 0; i < b->count; i++)
             if (!row_round(b, &b->rows[i]))

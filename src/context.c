@@ -1,6 +1,8 @@
 #include "context.h"
 
 #include "error.h"
+#include "offload.h"
+#include "qualify.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,19 +22,38 @@ etalon_status etalon_context_create(const etalon_context_options *options, etalo
         memcpy(&have, options, options->size < sizeof have ? options->size : sizeof have);
     REQUIRE(have.threads >= 0 && have.threads <= MAX_THREADS, "context_create: threads: %" PRId32 ", expected 0 to %d",
             have.threads, MAX_THREADS);
-    uint32_t features = features_detect();
+    REQUIRE(have.device >= ETALON_HOST, "context_create: device: %" PRId32 ", expected a device number or %d (none)",
+            have.device, ETALON_HOST);
+    uint32_t features = features_detect() | (have.device != ETALON_HOST ? NEEDS_OFFLOAD : NEEDS_NONE);
     TRY(features_disable(getenv("ETALON_DISABLE"), &features));
     etalon_context *made = calloc(1, sizeof *made);
     if (made == NULL)
         return etalon_reject(ETALON_ERROR_OUT_OF_MEMORY, "context_create: %zu bytes", sizeof *made);
     made->have = features;
     made->threads = have.threads;
+    const etalon_status status =
+        have.device == ETALON_HOST ? ETALON_OK : offload_open(have.device, code_objects, &made->device);
+    if (status != ETALON_OK) {
+        free(made);
+        return status;
+    }
+    qualify(made);
     *ctx = made;
     return ETALON_OK;
 }
 
+const char *context_why_unqualified(const etalon_context *ctx, const struct gate_row *row)
+{
+    for (int i = 0; i < ctx->unqualified_count; i++)
+        if (ctx->unqualified[i].row == row)
+            return ctx->unqualified[i].reason;
+    return NULL;
+}
+
 void etalon_context_destroy(etalon_context *ctx)
 {
+    if (ctx != NULL)
+        offload_close(ctx->device);
     free(ctx);
 }
 

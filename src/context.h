@@ -4,10 +4,25 @@
 
 #include "features.h"
 
+enum { CONTEXT_MAX_UNQUALIFIED = 64 };
+
+/* A row that failed its known answers on the context's device. */
+typedef struct context_unqualified {
+    const struct gate_row *row;
+    char                   reason[160];
+} context_unqualified;
+
 struct etalon_context {
     uint32_t have;    /* features of the CPU, less those of ETALON_DISABLE */
     int      threads; /* 0: as many as OpenMP would take */
+
+    struct offload_device *device;                               /* NULL: none; NEEDS_OFFLOAD goes with it */
+    context_unqualified    unqualified[CONTEXT_MAX_UNQUALIFIED]; /* src/qualify.c */
+    int                    unqualified_count;
 };
+
+/* Why the row may not serve unless it is named; NULL if it may. */
+const char *context_why_unqualified(const etalon_context *ctx, const struct gate_row *row);
 
 /* Threads for a parallel region with this much independent work. */
 int context_threads(const etalon_context *ctx, int64_t tasks);

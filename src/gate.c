@@ -66,6 +66,13 @@ const gate_row *gate_find(const gate *g, const char *name)
     return NULL;
 }
 
+/* The same of a row that nobody named: it has to be qualified, too. */
+static const char *why_not_chosen(const gate_row *row, const etalon_context *ctx, const void *problem)
+{
+    const char *reason = gate_why_not(row, ctx->have, problem);
+    return reason != NULL ? reason : context_why_unqualified(ctx, row);
+}
+
 /* A row that is named must be there. */
 static etalon_status check_name(const gate *g, const char *name)
 {
@@ -87,17 +94,21 @@ static const gate_row *last_resort(const gate *g)
 etalon_status gate_choose(const gate *g, const etalon_context *ctx, const char *name, const void *problem,
                           const gate_row **row)
 {
-    uint32_t have = ctx->have;
+    const char *reason = "";
     if (name != NULL) {
-        have |= NEEDS_NAME;
         TRY(check_name(g, name));
         *row = gate_find(g, name);
+        reason = gate_why_not(*row, ctx->have | NEEDS_NAME, problem);
     } else {
-        *row = gate_select(g, have, problem);
-        if (*row == NULL)
+        for (int i = 0; i < g->count && reason != NULL; i++) {
+            *row = &g->rows[i];
+            reason = why_not_chosen(*row, ctx, problem);
+        }
+        if (reason != NULL) {
             *row = last_resort(g);
+            reason = why_not_chosen(*row, ctx, problem);
+        }
     }
-    const char *reason = gate_why_not(*row, have, problem);
     if (reason != NULL)
         return etalon_reject(ETALON_ERROR_UNSUPPORTED, "%s: %s: %s", g->op, (*row)->name, reason);
     return ETALON_OK;
@@ -123,7 +134,8 @@ etalon_status gate_explain(const gate *g, const etalon_context *ctx, const char 
     bool served = false;
     for (int i = 0; i < g->count; i++) {
         const bool  named = name != NULL && strcmp(name, g->rows[i].name) == 0;
-        const char *reason = gate_why_not(&g->rows[i], ctx->have | (named ? NEEDS_NAME : NEEDS_NONE), problem);
+        const char *reason = named ? gate_why_not(&g->rows[i], ctx->have | NEEDS_NAME, problem)
+                                   : why_not_chosen(&g->rows[i], ctx, problem);
         if (reason == NULL && name != NULL && !named)
             reason = "another row is named";
         if (reason == NULL && served)
@@ -159,7 +171,8 @@ etalon_status etalon_kernel_get(const etalon_context *ctx, int index, etalon_ker
         *info = (etalon_kernel_info){ .op = gates[g]->op,
                                       .name = row->name,
                                       .needs = gate_needs(row->needs),
-                                      .available = (row->needs & ctx->have) == row->needs };
+                                      .available = (row->needs & ctx->have) == row->needs &&
+                                                   context_why_unqualified(ctx, row) == NULL };
         return ETALON_OK;
     }
     return etalon_reject(ETALON_ERROR_INVALID_ARGUMENT, "kernel_get: index: %d, there is no such row", index);

@@ -31,10 +31,37 @@ noinst_LTLIBRARIES += %D%/libetalon_core.la
 	%D%/pa_mtp.h \
 	%D%/pa_mtp_check.c \
 	%D%/pa_mtp_kernels.def \
+	%D%/qualify.c \
+	%D%/qualify.h \
 	%D%/status.c \
 	%D%/status.def \
 	%D%/tensor.c \
 	%D%/tensor.h
+
+# GPUs: with the flags that put OpenMP images into the library.
+noinst_LTLIBRARIES += %D%/liboffload.la
+%C%_libetalon_core_la_LIBADD += %D%/liboffload.la
+%C%_liboffload_la_CPPFLAGS = $(AM_CPPFLAGS) -iquote $(top_builddir) -iquote $(top_srcdir)/hip
+%C%_liboffload_la_CFLAGS = $(AM_CFLAGS) $(OFFLOAD_CFLAGS)
+%C%_liboffload_la_SOURCES = \
+	%D%/code_objects.c \
+	%D%/code_objects.h \
+	%D%/launch.h \
+	%D%/offload.c \
+	%D%/offload.h
+if HAVE_OFFLOAD
+%C%_liboffload_la_SOURCES += \
+	%D%/fmha_varlen_omp.c \
+	%D%/launch.c \
+	%D%/launch_cuda.c \
+	%D%/launch_hip.c \
+	%D%/launch_hsa.c \
+	%D%/mqa_logits_omp.c \
+	%D%/pa_mtp_omp.c
+endif
+# By a variable, since the rule for the object is Automake's.
+code_objects = %D%/liboffload_la-code_objects.lo
+$(code_objects): hip/objects.def
 
 # Host kernels: a library for each instruction set, since no other code may be built with its flags.
 kernel_headers = \
@@ -106,7 +133,7 @@ endif
 # The same with the exported names alone: what is installed.
 lib_LTLIBRARIES += %D%/libetalon.la
 %C%_libetalon_la_SOURCES =
-%C%_libetalon_la_LIBADD = %D%/libetalon_core.la $(LIBM)
+%C%_libetalon_la_LIBADD = %D%/libetalon_core.la $(LIBM) $(OFFLOAD_LIBS)
 %C%_libetalon_la_LDFLAGS = $(AM_LDFLAGS) -no-undefined -version-info $(ETALON_LT_VERSION)
 if HAVE_VERSION_SCRIPT
 %C%_libetalon_la_LDFLAGS += -Wl,--version-script=$(top_srcdir)/%D%/libetalon.map

@@ -137,8 +137,7 @@ static etalon_status check_distinct(const char *op, const char *name, const etal
     return ETALON_OK;
 }
 
-/* Lowest and one past the highest byte that the elements of a non-empty view touch. */
-static void span(const etalon_tensor *t, uintptr_t *first, uintptr_t *last)
+void tensor_span(const etalon_tensor *t, uintptr_t *first, uintptr_t *last)
 {
     const int64_t bytes = (int64_t)etalon_dtype_bytes(t->dtype);
     *first = (uintptr_t)t->data;
@@ -152,9 +151,8 @@ static void span(const etalon_tensor *t, uintptr_t *first, uintptr_t *last)
     }
 }
 
-/* Every byte of the span belongs to an element, be it to several (broadcasts): no dimension steps past the end of what
- * the smaller ones cover. Only then does an overlap of spans prove an overlap of elements. */
-static bool dense(const etalon_tensor *t)
+/* No dimension steps past the end of what the smaller ones cover. */
+bool tensor_dense(const etalon_tensor *t)
 {
     int64_t reach = 0;
     bool    done[ETALON_MAX_RANK] = { false };
@@ -173,13 +171,14 @@ etalon_status tensor_check_output(const char *op, const char *name, const etalon
         return ETALON_OK;
     TRY(check_distinct(op, name, t));
     uintptr_t first, last;
-    span(t, &first, &last);
-    for (int i = 0; i < count && dense(t); i++) {
+    tensor_span(t, &first, &last);
+    for (int i = 0; i < count && tensor_dense(t); i++) {
         if (tensor_absent(inputs[i]) || tensor_empty(inputs[i]))
             continue;
         uintptr_t from, to;
-        span(inputs[i], &from, &to);
-        REQUIRE(last <= from || to <= first || !dense(inputs[i]), "%s: %s: overlaps %s in memory", op, name, names[i]);
+        tensor_span(inputs[i], &from, &to);
+        REQUIRE(last <= from || to <= first || !tensor_dense(inputs[i]), "%s: %s: overlaps %s in memory", op, name,
+                names[i]);
     }
     return ETALON_OK;
 }

@@ -36,6 +36,13 @@ static inline bool tensor_empty(const etalon_tensor *t)
     return false;
 }
 
+/* Lowest and one past the highest byte that the elements of a view that has some touch. */
+void tensor_span(const etalon_tensor *t, uintptr_t *first, uintptr_t *last);
+
+/* Every byte of the span belongs to an element, be it to several (broadcasts). Only then does an overlap of spans prove
+ * an overlap of elements. */
+bool tensor_dense(const etalon_tensor *t);
+
 /* Address of an element, in bytes from data; the caller has checked the indices. */
 static inline char *tensor_at2(const etalon_tensor *t, int64_t i0, int64_t i1)
 {

@@ -486,6 +486,7 @@ int broken_list(xcheck_kernel *kernels, int count)
         kernels[count++] = (xcheck_kernel){ .op = oracle_find_op(all[i].op, &error),
                                             .name = all[i].name,
                                             .what = all[i].what,
+                                            .row = all[i].name,
                                             .class = all[i].class,
                                             .sound = all[i].bug == SOUND || all[i].bug == SOUND_FP8,
                                             .run = all[i].run };

@@ -524,7 +524,7 @@ int cases_main(const char *name, void (*fill_rows)(TCase *), void (*fill_once)(T
 static etalon_workspace workspace_make(size_t bytes)
 {
     const size_t     whole = (bytes + ETALON_WORKSPACE_ALIGN - 1) / ETALON_WORKSPACE_ALIGN * ETALON_WORKSPACE_ALIGN;
-    etalon_workspace work = { NULL, bytes };
+    etalon_workspace work = { .bytes = bytes };
     if (bytes > 0)
         work.data = memset(aligned_alloc(ETALON_WORKSPACE_ALIGN, whole), 0xFF /* NaN in every format */, whole);
     return work;

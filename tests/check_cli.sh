@@ -379,6 +379,7 @@ json 'check --json' "$ETALON" check --json --kernel all "$dir/wrong" "$dir/none"
     "$ETALON_VECTORS/pa_mtp-ragged-gqa8.safetensors" "$ETALON_VECTORS/fmha-hotkey-middle.safetensors"
 json 'compare --json' "$ETALON" compare --json "$dir/a" "$dir/c"
 json 'list --json' "$ETALON" list --json
+expect 0 'list --objects names its columns' 'scratch_bytes' "$ETALON" list --objects
 expect 1 'the verdict in JSON' '"verdict":"FAIL"' "$ETALON" check --json "$dir/wrong"
 expect 0 'list names the rows' 'merge_states_ref' "$ETALON" list
 

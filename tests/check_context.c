@@ -93,7 +93,7 @@ START_TEST(newer_options)
     struct {
         etalon_context_options known;
         uint64_t               more[4];
-    } options = { { .size = sizeof options, .threads = 3 }, { 1, 2, 3, 4 } };
+    } options = { { .size = sizeof options, .threads = 3, .device = ETALON_HOST }, { 1, 2, 3, 4 } };
     etalon_context *ctx = NULL;
     ck_assert_ok(etalon_context_create(&options.known, &ctx));
     ck_assert_int_eq(ctx->threads, 3);

@@ -37,7 +37,7 @@ START_TEST(table_is_well_formed)
 }
 END_TEST
 
-enum { X86 = NEEDS_AMX | NEEDS_AVX2 | NEEDS_AVX512, ALL = X86 | NEEDS_NEON };
+enum { X86 = NEEDS_AMX | NEEDS_AVX2 | NEEDS_AVX512, ALL = X86 | NEEDS_NEON | NEEDS_OFFLOAD };
 
 static const struct {
     const char *list;
@@ -50,13 +50,14 @@ static const struct {
     { "avx2", ALL, ALL & ~NEEDS_AVX2, NULL },     /* that row alone */
     { "avx512", ALL, ALL & ~NEEDS_AVX512, NULL }, /* rows of AMX need both */
     { "amx", ALL, ALL & ~NEEDS_AMX, NULL },
-    { "neon", ALL, X86, NULL },
-    { "avx512,avx2", ALL, NEEDS_AMX | NEEDS_NEON, NULL },
-    { ",avx2,,neon,", ALL, NEEDS_AMX | NEEDS_AVX512, NULL },
+    { "neon", ALL, X86 | NEEDS_OFFLOAD, NULL },
+    { "offload", ALL, X86 | NEEDS_NEON, NULL },
+    { "avx512,avx2", ALL, NEEDS_AMX | NEEDS_NEON | NEEDS_OFFLOAD, NULL },
+    { ",avx2,,neon,", ALL, NEEDS_AMX | NEEDS_AVX512 | NEEDS_OFFLOAD, NULL },
     { "avx2,avx2", ALL, ALL & ~NEEDS_AVX2, NULL },
     { "avx512", NEEDS_AVX2, NEEDS_AVX2, NULL }, /* only removes */
     { "amx,avx512,avx2,neon", NEEDS_NONE, NEEDS_NONE, NULL },
-    { "avx", ALL, ALL, "ETALON_DISABLE: \"avx\", expected names of amx, avx2, avx512, neon" },
+    { "avx", ALL, ALL, "ETALON_DISABLE: \"avx\", expected names of amx, avx2, avx512, neon, offload" },
     { "avx5120", ALL, ALL, "\"avx5120\"" },
     { "AVX2", ALL, ALL, "\"AVX2\"" },
     { "avx2, avx512", ALL, ALL, "\" avx512\"" }, /* avx2 stays, too */
@@ -65,7 +66,7 @@ static const struct {
     { "none", ALL, ALL, "\"none\"" },
     { "0123456789012345678901234567890123456789012345678901234567890123456789", ALL, ALL,
       "\"0123456789012345678901234567890123456789012345678901234567890123\", expected names of amx, avx2, avx512, "
-      "neon" },
+      "neon, offload" },
 };
 
 START_TEST(disable)

@@ -210,6 +210,11 @@ static const struct {
     uint32_t            have;
     const char         *want; /* NULL: none */
 } choices[] = {
+#ifdef HAVE_OFFLOAD
+    { KEYS(ETALON_E4M3FN, 1, 1), EVERYTHING | NEEDS_OFFLOAD, "fmha_varlen_omp" },
+    { KEYS(ETALON_BF16, 1, 1), NEEDS_OFFLOAD, "fmha_varlen_omp" },
+    { { .device = 0 }, EVERYTHING | NEEDS_OFFLOAD, "fmha_varlen_omp" },
+#endif
 #ifdef HAVE_AMX
     { KEYS(ETALON_E4M3FN, 1, 1), NEEDS_AMX | NEEDS_AVX512 | NEEDS_AVX2, "fmha_varlen_amx" },
     { KEYS(ETALON_E4M3FNUZ, 1, 1), NEEDS_AMX | NEEDS_AVX512, "fmha_varlen_amx" },

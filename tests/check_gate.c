@@ -202,16 +202,16 @@ static const struct {
     etalon_workspace work;
     const char      *words; /* NULL: it runs */
 } workspaces[] = {
-    { 0, { NULL, 0 }, NULL },
-    { 0, { scratch + 1, 3 }, NULL }, /* who wants none does not look at it */
-    { 512, { scratch, 512 }, NULL },
-    { 512, { scratch + ETALON_WORKSPACE_ALIGN, 768 }, NULL },
-    { 512, { scratch, 511 }, "optics: workspace: 511 bytes, expected 512 (optics_narrow)" },
-    { 512, { scratch, 0 }, "optics: workspace: 0 bytes, expected 512" },
-    { 512, { NULL, 512 }, "optics: workspace: 0 bytes, expected 512" },
-    { 512, { scratch + 1, 1000 }, "is not aligned to 256 bytes" },
-    { 512, { scratch + ETALON_WORKSPACE_ALIGN / 2, 768 }, "is not aligned to 256 bytes" },
-    { SIZE_MAX, { scratch, sizeof scratch }, "optics: workspace: 1024 bytes, expected 18446744073709551615" },
+    { 0, { NULL, 0, NULL }, NULL },
+    { 0, { scratch + 1, 3, NULL }, NULL }, /* who wants none does not look at it */
+    { 512, { scratch, 512, NULL }, NULL },
+    { 512, { scratch + ETALON_WORKSPACE_ALIGN, 768, NULL }, NULL },
+    { 512, { scratch, 511, NULL }, "optics: workspace: 511 bytes, expected 512 (optics_narrow)" },
+    { 512, { scratch, 0, NULL }, "optics: workspace: 0 bytes, expected 512" },
+    { 512, { NULL, 512, NULL }, "optics: workspace: 0 bytes, expected 512" },
+    { 512, { scratch + 1, 1000, NULL }, "is not aligned to 256 bytes" },
+    { 512, { scratch + ETALON_WORKSPACE_ALIGN / 2, 768, NULL }, "is not aligned to 256 bytes" },
+    { SIZE_MAX, { scratch, sizeof scratch, NULL }, "optics: workspace: 1024 bytes, expected 18446744073709551615" },
 };
 
 START_TEST(workspace)
@@ -235,7 +235,7 @@ START_TEST(the_status_of_the_kernel_is_that_of_the_call)
 {
     const etalon_context   ctx = { .have = ALL };
     const optics           problem = { .width = 8 };
-    const etalon_workspace none = { NULL, 0 };
+    const etalon_workspace none = { NULL, 0, NULL };
     ck_assert_rejects(gate_run(&table, &rows[3], &ctx, &problem, none), ETALON_ERROR_DEVICE, "plain: broke");
     ck_assert_uint_eq(gate_no_workspace(&ctx, &problem), 0);
     ck_assert_ptr_null(gate_refuse_none(&problem));

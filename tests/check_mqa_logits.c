@@ -117,6 +117,11 @@ static const struct {
     uint32_t           have;
     const char        *want; /* NULL: none */
 } choices[] = {
+#ifdef HAVE_OFFLOAD
+    { KEYS(ETALON_E4M3FN, 1), EVERYTHING | NEEDS_OFFLOAD, "mqa_logits_omp" },
+    { KEYS(ETALON_BF16, 1), NEEDS_OFFLOAD, "mqa_logits_omp" },
+    { { .device = 0 }, EVERYTHING | NEEDS_OFFLOAD, "mqa_logits_omp" },
+#endif
 #ifdef HAVE_AMX
     { KEYS(ETALON_E4M3FN, 1), NEEDS_AMX | NEEDS_AVX512 | NEEDS_AVX2, "mqa_logits_amx" },
     { KEYS(ETALON_E4M3FNUZ, 1), NEEDS_AMX | NEEDS_AVX512, "mqa_logits_amx" },

@@ -2,8 +2,7 @@
 . "$top_srcdir/tests/tap.sh"
 cd "$top_srcdir" || exit 1
 
-# stem = root [_stage] {_token} _target; the tokens in this order: dtype, dims, group, page, q, causal
-stage='(_reduce)?'
+# stem = root {_token} _target; the tokens in this order: dtype, dims, group, page, q, causal
 tokens='(_(e4m3|bf16|f32))?(_[hd][0-9]+(x[0-9]+)?)*(_gqa[0-9]+)?(_page[0-9]+)?(_q[0-9]+)?(_causal)?'
 target='_(ref|model|generic|neon|avx2|avx512|amx|omp|gfx950|gfx1250|sm90)'
 
@@ -26,8 +25,8 @@ defines() { # FILE SYMBOL
 
 check_row() { # ROOT STEM
     file=$(file_of "$2")
-    if ! echo "$2" | grep -Eq "^$1$stage$tokens$target\$"; then
-        not_ok "$2" "expected $1[_stage][_token...]_target, tokens in the order dtype, dims, group, page, q, causal"
+    if ! echo "$2" | grep -Eq "^$1$tokens$target\$"; then
+        not_ok "$2" "expected $1[_token...]_target, tokens in the order dtype, dims, group, page, q, causal"
     elif [ -z "$file" ]; then
         not_ok "$2" "no file: expected ref/$2.c, src/$2.c, hip/$2.hip or asm/<target>/$2.s"
     elif ! defines "$file" "etalon_$2"; then
@@ -50,13 +49,19 @@ for def in src/*_kernels.def; do
     done
 done
 
-# The other way: a kernel's file without a row is a kernel that nobody can call.
+# The other way: a kernel's file without a row is a kernel that nobody can call. On a device a row may take several
+# kernels: root _stage {_token} _target are of the row root {_token} _target.
 for file in ref/*_ref.c ref/*_model.c src/*_generic.c src/*_neon.c src/*_avx2.c src/*_avx512.c src/*_amx.c src/*_omp.c hip/*.hip asm/*/*.s; do
     [ -f "$file" ] || continue
     stem=$(basename "$file" | sed 's/\.[a-z]*$//')
-    case $stems in
-    *" $stem "*) ;;
-    *) not_ok "$file" "no row in src/*_kernels.def names $stem" ;;
+    row=$stem
+    case $file in
+    hip/* | asm/*) row=$(echo "$stem" | sed -E 's/_(plan|reduce)(_|$)/\2/') ;;
     esac
+    case $stems in
+    *" $row "*) ;;
+    *) not_ok "$file" "no row in src/*_kernels.def names $row" ;;
+    esac
+    defines "$file" "etalon_$stem" || not_ok "$file" "it does not define etalon_$stem"
 done
 finish

@@ -223,6 +223,11 @@ static const struct {
     uint32_t       have;
     const char    *want; /* NULL: none */
 } choices[] = {
+#ifdef HAVE_OFFLOAD
+    { KEYS(ETALON_E4M3FN, 1, 1), EVERYTHING | NEEDS_OFFLOAD, "pa_mtp_omp" },
+    { KEYS(ETALON_BF16, 1, 1), NEEDS_OFFLOAD, "pa_mtp_omp" },
+    { { .device = 0 }, EVERYTHING | NEEDS_OFFLOAD, "pa_mtp_omp" },
+#endif
 #ifdef HAVE_AMX
     { DECODE(16, 8), NEEDS_AMX | NEEDS_AVX512, "pa_mtp_amx" }, /* two query rows a key; one: the next row */
 #ifdef HAVE_AVX512

@@ -35,7 +35,9 @@ typedef struct subject {
 
 static void compute_whole(subject *s)
 {
-    const etalon_context_options one = { .size = sizeof one, .threads = 1 }; /* one row has no work for more */
+    const etalon_context_options one = { .size = sizeof one,
+                                         .threads = 1,
+                                         .device = ETALON_HOST }; /* one row has no work for more */
     ck_assert_ok(etalon_context_create(&one, &s->ctx));
     ck_assert_done(s, oracle_bind(&s->file, NULL, &s->problem, &s->error));
     ck_assert_done(s, oracle_run(s->ctx, &s->problem, s->problem.op->reference, &s->whole, &s->error));

@@ -12,10 +12,11 @@ AM_TESTS_ENVIRONMENT = \
 	ETALON_VECTORS='$(abs_top_srcdir)/%D%/vectors' ETALON='$(abs_top_builddir)/tools/etalon$(EXEEXT)' \
 	CC='$(CC)' CFLAGS='$(CFLAGS)' LDFLAGS='$(LDFLAGS)' NM='$(NM)' MAKE='$(MAKE)' PKG_CONFIG='$(PKG_CONFIG)' \
 	ETALON_SIM='$(abs_top_builddir)/tools/etalon-sim$(EXEEXT)' ETALON_SIM_KERNELS='$(abs_top_builddir)/%D%/sim/kernels' \
-	ETALON_SIM_LIBRARIES='$(abs_top_builddir)/sim/runtime/.libs' \
+	ETALON_HIP_KERNELS='$(abs_top_builddir)/hip' \
+	ETALON_SIM_LIBRARIES='$(abs_top_builddir)/sim/runtime/.libs' ETALON_OFFLOAD='$(ETALON_OFFLOAD)' \
 	bindir='$(bindir)' libdir='$(libdir)'; \
 	export OMP_WAIT_POLICY top_srcdir top_builddir ETALON_VECTORS ETALON CC CFLAGS LDFLAGS NM MAKE PKG_CONFIG \
-	ETALON_SIM ETALON_SIM_KERNELS ETALON_SIM_LIBRARIES bindir libdir;
+	ETALON_SIM ETALON_SIM_KERNELS ETALON_HIP_KERNELS ETALON_SIM_LIBRARIES ETALON_OFFLOAD bindir libdir;
 
 unit_tests = \
 	%D%/check_catalogue \
@@ -50,8 +51,8 @@ shell_tests = \
 
 # What the witness asks for conversions and files.
 check_PROGRAMS += %D%/fp8_table %D%/tensorfile_copy
-%C%_fp8_table_LDADD = src/libetalon_core.la $(LIBM)
-%C%_tensorfile_copy_LDADD = tools/libtools.la src/libetalon_core.la $(LIBM)
+%C%_fp8_table_LDADD = src/libetalon_core.la $(OFFLOAD_LIBS) $(LIBM)
+%C%_tensorfile_copy_LDADD = tools/libtools.la src/libetalon_core.la $(OFFLOAD_LIBS) $(LIBM)
 
 if HAVE_CHECK
 # What several programs share: the float64 twin of each reference, and the cases.
@@ -100,12 +101,16 @@ check_PROGRAMS += %D%/xcheck
 %C%_xcheck_SOURCES = \
 	%D%/broken.c \
 	%D%/broken.def \
+	%D%/broken_device.def \
 	%D%/xcheck.c \
 	%D%/xcheck.h \
 	%D%/xcheck_case.c \
+	%D%/xcheck_device.c \
 	%D%/xcheck_judge.c \
 	%D%/xcheck_picture.c \
-	%D%/xcheck_property.c
+	%D%/xcheck_property.c \
+	tools/gpu.c \
+	tools/gpu.h
 %C%_xcheck_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) $(JANSSON_CFLAGS)
 %C%_xcheck_LDADD = $(LDADD) $(JANSSON_LIBS)
 TESTS += %D%/check_xcheck.sh
@@ -113,7 +118,7 @@ TESTS += %D%/check_xcheck.sh
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
 AM_CPPFLAGS += $(CHECK_CFLAGS)
-LDADD = %D%/libtesting.la tools/libtools.la src/libetalon_core.la $(CHECK_LIBS) $(LIBM)
+LDADD = %D%/libtesting.la tools/libtools.la src/libetalon_core.la $(OFFLOAD_LIBS) $(CHECK_LIBS) $(LIBM)
 else
 TESTS += %D%/no_unit_tests.sh
 endif
@@ -177,8 +182,6 @@ check_DATA += %D%/sim/kernels.stamp
 check-mutants: %D%/check_sim_kernels$(EXEEXT)
 	top_srcdir='$(top_srcdir)' AMDGCN_CC='$(AMDGCN_CC)' SIM_KERNELS=%D%/check_sim_kernels$(EXEEXT) \
 	$(SHELL) $(top_srcdir)/%D%/check_mutants.sh
-clean-local:
-	-rm -rf %D%/sim/kernels %D%/sim/kernels.stamp
 else
 TESTS += %D%/no_amdgcn.sh
 endif
@@ -216,6 +219,41 @@ SIM_TEST_LDADD = sim/libsim.la $(CHECK_LIBS) $(LIBM)
 %C%_check_sim_hip_LDADD = $(CHECK_LIBS) $(LIBM)
 %C%_check_sim_hsa_CPPFLAGS = $(SIM_TEST_CPPFLAGS)
 %C%_check_sim_hsa_LDADD = $(CHECK_LIBS) $(LIBM)
+
+# Devices: programs that check_offload.sh runs on simulated ones, and a kernel for them.
+EXTRA_DIST += %D%/check_offload.sh %D%/check_valgrind.sh %D%/offload/loader.c %D%/offload/probe.h %D%/offload/probe.hip \
+	%D%/offload/valgrind.supp %D%/offload/wrong.hip
+offload_objects = \
+	%D%/offload/probe.gfx950.co \
+	%D%/offload/probe.gfx1250.co \
+	%D%/offload/wrong.gfx950.co \
+	%D%/offload/wrong.gfx1250.co
+TESTS += %D%/check_offload.sh %D%/check_valgrind.sh
+EXTRA_DIST += %D%/check_hip.c
+if HAVE_CHECK
+if HAVE_SIMULATOR
+if HAVE_GFX950
+if HAVE_GFX1250
+check_PROGRAMS += %D%/check_hip %D%/check_launch %D%/check_offload
+check_DATA += $(offload_objects) %D%/offload/broken.stamp
+TESTS += %D%/check_hip
+%C%_check_hip_CPPFLAGS = $(SIM_TEST_CPPFLAGS) -iquote $(top_srcdir)/hip
+%C%_check_hip_LDADD = sim/libsim.la $(LDADD)
+endif
+endif
+endif
+endif
+$(offload_objects): %D%/offload/probe.h $(hip_headers)
+CLEANFILES += $(offload_objects)
+
+# The programs' --device, and kernels that are broken on purpose.
+EXTRA_DIST += %D%/check_device.sh %D%/offload/broken.sh
+TESTS += %D%/check_device.sh
+%D%/offload/broken.stamp: %D%/offload/broken.sh $(hip_kernels) $(hip_headers)
+	$(AM_V_GEN)$(MKDIR_P) %D%/offload && \
+	$(SHELL) $(top_srcdir)/%D%/offload/broken.sh $(top_srcdir)/hip %D%/offload/broken $(AMDGCN_CC) $(AMD_FLAGS) && \
+	touch $@
+CLEANFILES += %D%/offload/broken.stamp
 
 TESTS += $(shell_tests)
 EXTRA_DIST += $(shell_tests) $(sim_shell_tests) $(sim_kernel_sources) \
@@ -257,8 +295,32 @@ EXTRA_DIST += $(shell_tests) $(sim_shell_tests) $(sim_kernel_sources) \
 	%D%/vectors/real-mqa_logits.safetensors \
 	%D%/vectors/real-pa_mtp.safetensors
 
+# What the rules below want, or a sentence.
+NEED_CHECK = test -n '$(CHECK_LIBS)' || { echo '$@: xcheck needs Check, which configure did not find'; exit 1; }
+NEED_OFFLOAD = case '$(ETALON_OFFLOAD)' in on*) ;; *) echo '$@: offload is $(ETALON_OFFLOAD)'; exit 1;; esac
+
 # More cases of xcheck: minutes, and hours. XCHECKFLAGS='--op pa_mtp --seed 7' are its options.
 check-long check-soak:
-	@test -n '$(CHECK_LIBS)' || { echo '$@: xcheck needs Check, which configure did not find'; exit 1; }
+	@$(NEED_CHECK)
 	$(MAKE) %D%/xcheck$(EXEEXT)
 	%D%/xcheck$(EXEEXT) --effort $(@:check-%=%) $(XCHECKFLAGS)
+
+# The GPUs of this machine, and the same for one that has a driver and nothing else.
+EXTRA_DIST += %D%/gpu/bundle.sh %D%/gpu/check.sh
+gpu_bundle = etalon-$(VERSION)-gpu-bundle
+gpu_tools = tools/etalon$(EXEEXT) %D%/xcheck$(EXEEXT)
+check-gpu:
+	@$(NEED_CHECK)
+	@$(NEED_OFFLOAD)
+	$(MAKE) $(gpu_tools)
+	ETALON=tools/etalon$(EXEEXT) XCHECK=%D%/xcheck$(EXEEXT) ETALON_VECTORS='$(srcdir)/%D%/vectors' \
+	    $(SHELL) $(srcdir)/%D%/gpu/check.sh $(XCHECKFLAGS)
+gpu-bundle:
+	@$(NEED_CHECK)
+	@$(NEED_OFFLOAD)
+	$(MAKE) $(gpu_tools) bench/bench$(EXEEXT)
+	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
+	    ETALON_VECTORS='$(abs_top_srcdir)/%D%/vectors' \
+	    $(SHELL) $(srcdir)/%D%/gpu/bundle.sh $(gpu_bundle) $(gpu_tools) bench/bench$(EXEEXT)
+clean-local:
+	-rm -rf %D%/sim/kernels %D%/sim/kernels.stamp %D%/offload/broken $(gpu_bundle) $(gpu_bundle).tar.xz

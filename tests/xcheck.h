@@ -1,8 +1,9 @@
 /* What the parts of xcheck share.
  *
- * A kernel under test is a row of a gate, reached by its name through the public call, or one that tests/broken.c
- * breaks on purpose. A case is a problem drawn from (seed, operation, number), in memory between pages without access.
- * Every kernel meets the same cases and the same yardsticks.
+ * A kernel under test is a row of a gate, reached by its name through the public call, or one that tests/broken.c or
+ * tests/offload/broken.sh breaks on purpose. A case is a problem drawn from (seed, operation, number), in memory
+ * between pages without access; for a row of a device also in memory there. Every kernel meets the same cases and the
+ * same yardsticks.
  *
  * A check that fails leaves the case as tests of Check do, by ck_abort_msg(); so do those of cases.h. The name of the
  * check that was running then is the yardstick that caught the kernel.
@@ -12,29 +13,40 @@
 
 #include "bound.h"
 #include "cases.h"
+#include "gpu.h"
 #include "oracle.h"
 #include "twin.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
 /* A broken kernel sees what a row of a gate sees: the checked problem. */
 typedef etalon_status xcheck_run_fn(const etalon_context *ctx, const void *problem);
+
+/* Where the tensors of the calls lie: with the host, with the device, or there and the call is put on a stream. A row
+ * of a device is three kernels under test, one for each. */
+typedef enum xcheck_route { XCHECK_HOST, XCHECK_DEVICE, XCHECK_STREAM, XCHECK_ROUTES } xcheck_route;
 
 typedef struct xcheck_kernel {
     const oracle_op *op;
     const char      *name, *what; /* what: of a broken kernel, what is wrong with it; else NULL */
     bound_class class;
-    bool           model; /* rounds P as args->model says */
-    bool           sound; /* of tests/broken.c, and right: every case must pass */
-    xcheck_run_fn *run;   /* NULL: a row of a gate */
+    bool           model;     /* rounds P as args->model says */
+    bool           sound;     /* broken in nothing: every case must pass */
+    xcheck_run_fn *run;       /* NULL: a row of a gate */
+    const char    *row;       /* its name */
+    bool           of_device; /* the row is a device's */
+    xcheck_route   route;
+    const char    *stem; /* of a device's broken kernel: the code object that it has instead; else NULL */
 } xcheck_kernel;
 
 enum { XCHECK_KERNELS = 128 };
 
-/* Appends the kernels of tests/broken.c; the new count. */
+/* Appends the kernels of tests/broken.c, or those of a device; the new count. */
 int broken_list(xcheck_kernel *kernels, int count);
+int broken_device_list(xcheck_kernel *kernels, int count);
 
 /* Checks the arguments and runs a broken kernel on the problem, as the entry of an operation does. */
 etalon_status broken_call(const xcheck_kernel *kernel, const etalon_context *ctx, const oracle_args *args);
@@ -58,6 +70,12 @@ typedef struct xcheck_case {
 
 void xcheck_case_make(xcheck_case *c, const oracle_op *op, uint64_t seed, int64_t number, xcheck_effort effort);
 void xcheck_case_free(xcheck_case *c);
+
+/* Multiplications, at most. */
+double xcheck_case_work(const xcheck_case *c);
+
+/* The slot of c->wide whose rows the tensor is; -1: none. */
+int xcheck_wide_slot(const xcheck_case *c, const etalon_tensor *t);
 
 /* Names of the generator's patterns for the operation. */
 enum { XCHECK_PATTERNS = 32, XCHECK_PATTERN_NAME = 24 };
@@ -113,7 +131,13 @@ typedef struct xcheck_trial {
     const xcheck_kernel *kernel;
     xcheck_case         *c;
     xcheck_yardsticks   *y;
-    etalon_context      *ctx[XCHECK_CONTEXTS]; /* of 1, 2 and 5 threads */
+    etalon_context      *ctx[XCHECK_CONTEXTS]; /* of 1, 2 and 5 threads; with a device there is but one */
+    int                  contexts;
+    int32_t              device;
+    device_stream        stream; /* of the device; opened when first needed */
+    bool                 lost;   /* the device failed: nobody knows what it does next */
+    int                  report; /* where a simulator writes what it finds; -1: nowhere */
+    off_t                report_read;
     xcheck_effort        effort;
     bool                 quiet;                  /* no reports */
     char                *stage;                  /* the check that is running: shared with the parent */
@@ -125,6 +149,13 @@ void xcheck_stage(xcheck_trial *t, const char *name);
 /* One call with args, whose outputs lie in memory and are poisoned first. Its workspace stands against a page without
  * access. ETALON_ERROR_UNSUPPORTED: the row refuses; any other failure fails the case. */
 etalon_status xcheck_call(xcheck_trial *t, int context, const oracle_args *args, cases_memory *memory);
+
+/* The same call with copies of the tensors on the device: they lie between zones of known bytes, or flush with what was
+ * allocated, inputs have to stay as they are, and the outputs are copied back. */
+etalon_status xcheck_call_there(xcheck_trial *t, etalon_context *ctx, const oracle_args *args);
+
+/* A context whose device runs the broken kernel; NULL, with a sentence, if its object cannot be had. */
+etalon_context *xcheck_broken_context(const xcheck_kernel *kernel, int32_t device, char *error, size_t bytes);
 
 /* All checks of one kernel on one case. ETALON_ERROR_UNSUPPORTED: the row refuses it. */
 etalon_status xcheck_try(xcheck_trial *t);

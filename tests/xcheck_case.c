@@ -254,6 +254,15 @@ static void spread(xcheck_case *c, int slot, etalon_tensor *t)
                       strerror(errno));
 }
 
+int xcheck_wide_slot(const xcheck_case *c, const etalon_tensor *t)
+{
+    for (int i = 0; i < 2; i++)
+        if (c->wide[i] != NULL && (char *)t->data >= (char *)c->wide[i] &&
+            (char *)t->data < (char *)c->wide[i] + c->wide_bytes[i])
+            return i;
+    return -1;
+}
+
 /* Tensors whose first dimension counts pages, tokens or keys. */
 static void make_wide(xcheck_case *c)
 {
@@ -390,6 +399,11 @@ static double twin_work(const xcheck_case *c)
         return 0.0;
     }
     return 0.0;
+}
+
+double xcheck_case_work(const xcheck_case *c)
+{
+    return twin_work(c);
 }
 
 void xcheck_yardsticks_begin(xcheck_yardsticks *y, xcheck_case *c, etalon_context *ctx, xcheck_effort effort)

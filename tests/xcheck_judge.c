@@ -1,11 +1,13 @@
 /* One kernel on one case: its calls, every yardstick, and the report of what is off. */
 #include "xcheck.h"
 
+#include "error.h"
 #include "measure.h"
 #include "testing.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <unistd.h>
 
 enum { NEIGHBOURS = 3 };
 
@@ -462,7 +464,7 @@ static etalon_status call_row(const xcheck_trial *t, etalon_context *ctx, oracle
 {
     const oracle_op *op = t->kernel->op;
     size_t           bytes;
-    *(const char **)((char *)args + op->kernel) = t->kernel->name;
+    *(const char **)((char *)args + op->kernel) = t->kernel->row;
     const etalon_status status = op->workspace_bytes(ctx, args, &bytes);
     if (status != ETALON_OK)
         return status;
@@ -475,20 +477,44 @@ static etalon_status call_row(const xcheck_trial *t, etalon_context *ctx, oracle
     return op->run(ctx, args, work);
 }
 
+static etalon_status call_kernel(xcheck_trial *t, etalon_context *ctx, oracle_args *args)
+{
+    cases_memory scratch = { 0 };
+    if (t->kernel->run != NULL)
+        return broken_call(t->kernel, ctx, args);
+    if (t->kernel->route != XCHECK_HOST)
+        return xcheck_call_there(t, ctx, args);
+    const etalon_status status = call_row(t, ctx, args, &scratch);
+    cases_free(&scratch);
+    return status;
+}
+
+/* What a simulator has found since the last look fails the case: its first line. */
+static void check_findings(xcheck_trial *t)
+{
+    char          text[256];
+    const ssize_t bytes = t->report < 0 ? 0 : pread(t->report, text, sizeof text - 1, t->report_read);
+    if (bytes <= 0)
+        return;
+    text[bytes] = '\0';
+    t->report_read = lseek(t->report, 0, SEEK_END);
+    xcheck_stage(t, "simulator");
+    ck_abort_msg("%.*s", (int)strcspn(text, "\n"), text);
+}
+
 etalon_status xcheck_call(xcheck_trial *t, int context, const oracle_args *args, cases_memory *memory)
 {
     const oracle_op *op = t->kernel->op;
     oracle_args      copy = *args;
-    cases_memory     scratch = { 0 };
     cases_poison_outputs(memory);
     for (int i = 0; i < op->output_count; i++) {
         const etalon_tensor *out = xcheck_output(op, &copy, i);
         free(t->poison[i]);
         t->poison[i] = out->data == NULL ? NULL : cases_bits(out);
     }
-    const etalon_status status = t->kernel->run == NULL ? call_row(t, t->ctx[context], &copy, &scratch)
-                                                        : broken_call(t->kernel, t->ctx[context], &copy);
-    cases_free(&scratch);
+    const etalon_status status = call_kernel(t, t->ctx[context], &copy);
+    t->lost = t->lost || status == ETALON_ERROR_DEVICE;
+    check_findings(t);
     cases_require(status == ETALON_OK || status == ETALON_ERROR_UNSUPPORTED, "%s: %s", etalon_status_string(status),
                   etalon_last_error());
     return status;
@@ -551,9 +577,12 @@ static void repeat(xcheck_trial *t, int context, const char *stage, const bits *
     same_bits(t, &t->c->args, first);
 }
 
+/* With little effort each case is for one property, and by one route. */
 static void run_properties(xcheck_trial *t)
 {
     const int count = xcheck_property_count(t->kernel->op);
+    if (t->effort == XCHECK_CHECK && t->kernel->of_device && t->c->number / count % XCHECK_ROUTES != t->kernel->route)
+        return;
     for (int i = 0; i < count; i++)
         if (t->effort != XCHECK_CHECK || t->c->number % count == i)
             xcheck_property(t, i);
@@ -562,15 +591,19 @@ static void run_properties(xcheck_trial *t)
 etalon_status xcheck_try(xcheck_trial *t)
 {
     xcheck_stage(t, "run");
+    if (t->kernel->of_device && t->kernel->route == XCHECK_HOST && (t->c->wide[0] != NULL || t->c->wide[1] != NULL))
+        return etalon_reject(ETALON_ERROR_UNSUPPORTED, "the library copies host tensors whole, and these have gaps "
+                                                       "without access");
     if (xcheck_call(t, 0, &t->c->args, &t->c->memory) == ETALON_ERROR_UNSUPPORTED)
         return ETALON_ERROR_UNSUPPORTED;
     verify_memory(t);
     xcheck_judge(t, &t->c->args);
     bits first = bits_take(t->kernel->op, &t->c->args);
     repeat(t, 0, "repeat", &first);
-    for (int i = 1; i < XCHECK_CONTEXTS; i++)
+    for (int i = 1; i < t->contexts; i++)
         repeat(t, i, "threads", &first);
-    repeat(t, XCHECK_CONTEXTS - 1, "repeat", &first);
+    if (t->contexts > 1)
+        repeat(t, t->contexts - 1, "repeat", &first);
     bits_free(&first);
     verify_memory(t);
     run_properties(t);

@@ -654,17 +654,23 @@ static bool read_sample(const char *text, int64_t *count)
 
 int cmd_check(int argc, char **argv)
 {
-    enum { OP = 1, KERNEL, SET, TOLERANCE, SAMPLE, SEED, JSON, THREADS, HELP };
+    enum { OP = 1, KERNEL, SET, TOLERANCE, SAMPLE, SEED, JSON, THREADS, DEVICE, HELP };
     static const struct option options[] = {
-        { "op", required_argument, NULL, OP },         { "kernel", required_argument, NULL, KERNEL },
-        { "set", required_argument, NULL, SET },       { "tolerance", required_argument, NULL, TOLERANCE },
-        { "sample", required_argument, NULL, SAMPLE }, { "seed", required_argument, NULL, SEED },
-        { "json", no_argument, NULL, JSON },           { "threads", required_argument, NULL, THREADS },
-        { "help", no_argument, NULL, HELP },           { 0 },
+        { "op", required_argument, NULL, OP },
+        { "kernel", required_argument, NULL, KERNEL },
+        { "set", required_argument, NULL, SET },
+        { "tolerance", required_argument, NULL, TOLERANCE },
+        { "sample", required_argument, NULL, SAMPLE },
+        { "seed", required_argument, NULL, SEED },
+        { "json", no_argument, NULL, JSON },
+        { "threads", required_argument, NULL, THREADS },
+        { "device", required_argument, NULL, DEVICE },
+        { "help", no_argument, NULL, HELP },
+        { 0 },
     };
     check       c = { .file_class = BOUND_FP8, .seed = 1, .file_width = 4 };
     bool        has_seed = false;
-    const char *op = NULL, *threads = NULL, *tolerance = "fp8";
+    const char *op = NULL, *threads = NULL, *device = NULL, *tolerance = "fp8";
     for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (o) {
         case OP:
@@ -695,6 +701,9 @@ int cmd_check(int argc, char **argv)
         case THREADS:
             threads = optarg;
             break;
+        case DEVICE:
+            device = optarg;
+            break;
         case HELP:
             return program_help("check");
         default:
@@ -717,7 +726,7 @@ int cmd_check(int argc, char **argv)
     c.all = c.kernel != NULL && strcmp(c.kernel, "all") == 0;
     if (c.all)
         c.kernel = NULL;
-    if (!program_op(op, &c.op) || (c.ctx = program_context(threads)) == NULL)
+    if (!program_op(op, &c.op) || (c.ctx = program_context(threads, device)) == NULL)
         return EXIT_BAD;
     const int code = check_files(&c, argv + optind);
     etalon_context_destroy(c.ctx);

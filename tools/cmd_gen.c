@@ -16,7 +16,7 @@ static bool add_expected(const gen *g, tensorfile *file, tensorfile_error *error
 {
     if (!g->expected)
         return true;
-    etalon_context *ctx = program_context(g->threads);
+    etalon_context *ctx = program_context(g->threads, NULL);
     if (ctx == NULL)
         return oracle_fail(error, "no context");
     program_progress("%s: %s", g->out, g->request.op->reference);

@@ -6,33 +6,107 @@
 #include <stdio.h>
 #include <string.h>
 
-static void print_row(const etalon_kernel_info *info, bool json)
+/* Why the rows of one table do not serve the default problem of the operation. */
+enum { MOST_ROWS = 64 };
+
+typedef struct reasons {
+    const char *op; /* NULL: none has been asked yet */
+    const char *kernel[MOST_ROWS], *reason[MOST_ROWS];
+    int         count;
+} reasons;
+
+static void note_reason(void *user, const char *kernel, const char *reason)
+{
+    reasons *r = user;
+    if (r->count == MOST_ROWS)
+        return;
+    r->kernel[r->count] = kernel;
+    r->reason[r->count++] = reason;
+}
+
+/* Texts live as long as the context. */
+static void ask_for_reasons(const etalon_context *ctx, const char *op, reasons *r)
+{
+    tensorfile       file;
+    tensorfile_error error;
+    oracle_problem   problem;
+    *r = (reasons){ .op = op };
+    const oracle_op *whole = oracle_find_op(op, &error);
+    if (!generate(&(generate_request){ .op = whole, .seed = 1 }, &file, &error) ||
+        !oracle_bind(&file, whole, &problem, &error) || !oracle_explain(ctx, &problem, NULL, note_reason, r, &error))
+        program_error(op, "%s", error.text);
+    generate_free(&file);
+}
+
+/* Why a row is not available; NULL where that is, or where its needs say as much. */
+static const char *reason_of(const etalon_context *ctx, const etalon_kernel_info *info, reasons *r)
+{
+    if (info->available)
+        return NULL;
+    if (r->op == NULL || strcmp(r->op, info->op) != 0)
+        ask_for_reasons(ctx, info->op, r);
+    for (int i = 0; i < r->count; i++)
+        if (strcmp(r->kernel[i], info->name) == 0 && r->reason[i] != NULL && strcmp(r->reason[i], info->needs) != 0)
+            return r->reason[i];
+    return NULL;
+}
+
+static void print_row(const etalon_kernel_info *info, const char *reason, bool json)
 {
     if (json)
-        report_json(json_pack("{s:s,s:s,s:s,s:b}", "op", info->op, "kernel", info->name, "needs", info->needs,
-                              "available", info->available));
+        report_json(json_pack("{s:s,s:s,s:s,s:b,s:s?}", "op", info->op, "kernel", info->name, "needs", info->needs,
+                              "available", info->available, "reason", reason));
     else
-        printf("%-12s  %-36s  %-9s  %s\n", info->op, info->name, info->available ? "yes" : "no", info->needs);
+        printf("%-12s  %-36s  %-9s  %s%s%s\n", info->op, info->name, info->available ? "yes" : "no", info->needs,
+               reason == NULL ? "" : ": ", reason == NULL ? "" : reason);
+}
+
+static void print_object(const etalon_code_object_info *info, bool json)
+{
+    if (json)
+        report_json(json_pack("{s:s,s:s,s:I,s:i,s:i,s:i}", "kernel", info->kernel, "arch", info->arch, "bytes",
+                              (json_int_t)info->bytes, "registers", info->registers, "lds_bytes", info->lds_bytes,
+                              "scratch_bytes", info->scratch_bytes));
+    else
+        printf("%-36s  %-8s  %8zu  %9d  %9d  %13d\n", info->kernel, info->arch, info->bytes, info->registers,
+               info->lds_bytes, info->scratch_bytes);
+}
+
+/* -1 is printed as it is: what an object does not tell. */
+static void list_objects(bool json)
+{
+    if (!json)
+        printf("%-36s  %-8s  %8s  %9s  %9s  %13s\n", "kernel", "arch", "bytes", "registers", "lds_bytes",
+               "scratch_bytes");
+    etalon_code_object_info info;
+    for (int i = 0; etalon_code_object_get(i, &info) == ETALON_OK; i++)
+        print_object(&info, json);
 }
 
 int cmd_list(int argc, char **argv)
 {
-    enum { JSON = 1, THREADS, HELP };
+    enum { JSON = 1, THREADS, DEVICE, HELP, OBJECTS };
     static const struct option options[] = {
         { "json", no_argument, NULL, JSON },
+        { "objects", no_argument, NULL, OBJECTS },
         { "threads", required_argument, NULL, THREADS },
+        { "device", required_argument, NULL, DEVICE },
         { "help", no_argument, NULL, HELP },
         { 0 },
     };
-    bool        json = false;
-    const char *threads = NULL;
+    bool        json = false, objects = false;
+    const char *threads = NULL, *device = NULL;
     for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         if (o == HELP)
             return program_help("list");
         if (o == JSON)
             json = true;
+        else if (o == OBJECTS)
+            objects = true;
         else if (o == THREADS)
             threads = optarg;
+        else if (o == DEVICE)
+            device = optarg;
         else
             return program_bad_usage("list");
     }
@@ -40,14 +114,19 @@ int cmd_list(int argc, char **argv)
         program_error(NULL, "list: \"%s\": expected no argument", argv[optind]);
         return program_bad_usage("list");
     }
-    etalon_context *ctx = program_context(threads);
+    if (objects) {
+        list_objects(json);
+        return 0;
+    }
+    etalon_context *ctx = program_context(threads, device);
     if (ctx == NULL)
         return EXIT_BAD;
     if (!json)
         printf("%-12s  %-36s  %-9s  %s\n", "op", "kernel", "available", "needs");
     etalon_kernel_info info;
+    reasons            r = { 0 };
     for (int i = 0; etalon_kernel_get(ctx, i, &info) == ETALON_OK; i++)
-        print_row(&info, json);
+        print_row(&info, reason_of(ctx, &info, &r), json);
     etalon_context_destroy(ctx);
     return 0;
 }
@@ -93,14 +172,18 @@ static bool explain_file(const etalon_context *ctx, const char *path, const requ
 
 int cmd_explain(int argc, char **argv)
 {
-    enum { OP = 1, KERNEL, SET, THREADS, HELP };
+    enum { OP = 1, KERNEL, SET, THREADS, DEVICE, HELP };
     static const struct option options[] = {
-        { "op", required_argument, NULL, OP },   { "kernel", required_argument, NULL, KERNEL },
-        { "set", required_argument, NULL, SET }, { "threads", required_argument, NULL, THREADS },
-        { "help", no_argument, NULL, HELP },     { 0 },
+        { "op", required_argument, NULL, OP },
+        { "kernel", required_argument, NULL, KERNEL },
+        { "set", required_argument, NULL, SET },
+        { "threads", required_argument, NULL, THREADS },
+        { "device", required_argument, NULL, DEVICE },
+        { "help", no_argument, NULL, HELP },
+        { 0 },
     };
     request     r = { 0 };
-    const char *op_name = NULL, *threads = NULL;
+    const char *op_name = NULL, *threads = NULL, *device = NULL;
     for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         if (o == HELP)
             return program_help("explain");
@@ -112,6 +195,8 @@ int cmd_explain(int argc, char **argv)
             continue;
         else if (o == THREADS)
             threads = optarg;
+        else if (o == DEVICE)
+            device = optarg;
         else
             return program_bad_usage("explain");
     }
@@ -120,7 +205,7 @@ int cmd_explain(int argc, char **argv)
         return program_bad_usage("explain");
     }
     etalon_context *ctx;
-    if (!program_op(op_name, &r.op) || (ctx = program_context(threads)) == NULL)
+    if (!program_op(op_name, &r.op) || (ctx = program_context(threads, device)) == NULL)
         return EXIT_BAD;
     tensorfile_error error;
     const oracle_op *whole = oracle_find_op(argv[optind], &error);

@@ -86,18 +86,19 @@ static int run_file(const run *r, const etalon_context *ctx)
 
 int cmd_run(int argc, char **argv)
 {
-    enum { OP = 1, KERNEL, SET, THREADS, HELP };
+    enum { OP = 1, KERNEL, SET, THREADS, DEVICE, HELP };
     static const struct option options[] = {
         { "op", required_argument, NULL, OP },
         { "kernel", required_argument, NULL, KERNEL },
         { "set", required_argument, NULL, SET },
         { "output", required_argument, NULL, 'o' },
         { "threads", required_argument, NULL, THREADS },
+        { "device", required_argument, NULL, DEVICE },
         { "help", no_argument, NULL, HELP },
         { 0 },
     };
     run         r = { 0 };
-    const char *op = NULL, *threads = NULL;
+    const char *op = NULL, *threads = NULL, *device = NULL;
     for (int o; (o = getopt_long(argc, argv, "o:", options, NULL)) != -1;) {
         switch (o) {
         case OP:
@@ -116,6 +117,9 @@ int cmd_run(int argc, char **argv)
         case THREADS:
             threads = optarg;
             break;
+        case DEVICE:
+            device = optarg;
+            break;
         case HELP:
             return program_help("run");
         default:
@@ -128,7 +132,7 @@ int cmd_run(int argc, char **argv)
     }
     r.path = argv[optind];
     etalon_context *ctx = NULL;
-    if (!program_op(op, &r.op) || (ctx = program_context(threads)) == NULL)
+    if (!program_op(op, &r.op) || (ctx = program_context(threads, device)) == NULL)
         return EXIT_BAD;
     const int code = run_file(&r, ctx);
     etalon_context_destroy(ctx);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@ typedef struct command {
 static const command commands[] = {
     { "check", cmd_check,
       "etalon check [--kernel STEM|all] [--op OP] [--set KEY=VALUE]... [--tolerance fp32|fp8] [--sample N [--seed S]]\n"
-      "             [--json] [--threads N] FILE...\n"
+      "             [--json] [--threads N] [--device N] FILE...\n"
       "\n"
       "Computes each file's operation and compares with its expected_* tensors. A result of another kernel in the file "
       "(out,\n"
@@ -38,12 +39,14 @@ static const command commands[] = {
       "  --seed S          which ones (default 1)\n"
       "  --json            one JSON object a line\n"
       "  --threads N       threads, 0 for as many as there are\n"
+      "  --device N        GPU, by OpenMP's number: its rows serve, too\n"
       "\n"
       "Exit: 0 all pass, 1 something differs, 2 bad usage or input.\n" },
     { "run", cmd_run,
-      "etalon run [--kernel STEM] [--op OP] [--set KEY=VALUE]... [--threads N] FILE -o OUT\n"
+      "etalon run [--kernel STEM] [--op OP] [--set KEY=VALUE]... [--threads N] [--device N] FILE -o OUT\n"
       "\n"
-      "Computes the file's operation and writes its outputs, F32, with the file's metadata as safetensors.\n" },
+      "Computes the file's operation and writes its outputs, F32, with the file's metadata as safetensors.\n"
+      "  --device N        GPU, by OpenMP's number: its rows serve, too\n" },
     { "compare", cmd_compare,
       "etalon compare [--got NAME] [--ref NAME] [--tolerance-abs X] [--tolerance-rel Y] [--json] A B\n"
       "\n"
@@ -63,15 +66,18 @@ static const command commands[] = {
       "  --seed N          default 1\n"
       "  --expected        adds expected_* tensors, computed by the reference\n" },
     { "list", cmd_list,
-      "etalon list [--json] [--threads N]\n"
+      "etalon list [--json] [--objects] [--threads N] [--device N]\n"
       "\n"
-      "Prints the rows of all kernel tables: what each needs, and whether this machine has it.\n" },
+      "Prints the rows of all kernel tables: what each needs, and whether this machine has it, or why not.\n"
+      "  --device N        GPU, by OpenMP's number: a row of it is available once it gave the known answers there\n"
+      "  --objects         instead, the kernels for GPUs in the library: bytes, registers, LDS, scratch\n" },
     { "explain", cmd_explain,
-      "etalon explain [--kernel STEM] [--op OP] [--set KEY=VALUE]... [--threads N] OP|FILE\n"
+      "etalon explain [--kernel STEM] [--op OP] [--set KEY=VALUE]... [--threads N] [--device N] OP|FILE\n"
       "\n"
       "Prints for each row of the kernel table whether it serves the file's call, and why not. For an operation, the "
       "call is\n"
-      "the default problem of etalon gen.\n" },
+      "the default problem of etalon gen.\n"
+      "  --device N        GPU, by OpenMP's number: its rows serve, too\n" },
 };
 
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
@@ -134,18 +140,31 @@ int program_bad_usage(const char *name)
     return EXIT_BAD;
 }
 
-etalon_context *program_context(const char *threads)
+/* text NULL: *number stays. */
+static bool read_number(const char *option, const char *text, int32_t *number)
+{
+    char *end = NULL;
+    if (text == NULL)
+        return true;
+    errno = 0;
+    const long value = strtol(text, &end, 10);
+    *number = (int32_t)value;
+    if (end != text && *end == '\0' && errno == 0 && value == *number)
+        return true;
+    program_error(NULL, "%s: \"%s\", expected a number", option, text);
+    return false;
+}
+
+etalon_context *program_context(const char *threads, const char *device)
 {
     etalon_context_options options = ETALON_CONTEXT_OPTIONS_INIT;
     etalon_context        *ctx;
-    char                  *end = NULL;
-    errno = 0;
-    const long count = threads == NULL ? 0 : strtol(threads, &end, 10);
-    if (threads != NULL && (end == threads || *end != '\0' || errno != 0 || count != (int32_t)count)) {
-        program_error(NULL, "--threads: \"%s\", expected a number", threads);
+    if (!read_number("--threads", threads, &options.threads) || !read_number("--device", device, &options.device))
+        return NULL;
+    if (device != NULL && options.device < 0) {
+        program_error(NULL, "--device: %" PRId32 ", expected 0 or more", options.device);
         return NULL;
     }
-    options.threads = (int32_t)count;
     if (etalon_context_create(&options, &ctx) == ETALON_OK)
         return ctx;
     program_error(NULL, "%s", etalon_last_error());

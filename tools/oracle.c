@@ -528,7 +528,7 @@ static bool call(const etalon_context *ctx, const oracle_op *op, const oracle_ar
     void        *memory = bytes == 0 ? NULL : aligned_alloc(ETALON_WORKSPACE_ALIGN, rounded);
     if (bytes > 0 && memory == NULL)
         return oracle_fail(error, "workspace: %zu bytes of memory cannot be had", bytes);
-    const etalon_status status = op->run(ctx, args, (etalon_workspace){ memory, bytes });
+    const etalon_status status = op->run(ctx, args, (etalon_workspace){ .data = memory, .bytes = bytes });
     free(memory);
     return status == ETALON_OK || oracle_fail(error, "%s", etalon_last_error());
 }

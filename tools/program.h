@@ -40,8 +40,9 @@ int program_help(const char *command);
 /** After a bad option, about which getopt has complained: says where help is, returns EXIT_BAD. */
 int program_bad_usage(const char *command);
 
-/** A context with as many threads as text says (NULL: as many as there are); NULL after an error. */
-etalon_context *program_context(const char *threads);
+/** A context with as many threads as the text says (NULL: as many as there are), and with the device of that number
+ * (NULL: none); NULL after an error. */
+etalon_context *program_context(const char *threads, const char *device);
 
 /** A number from 0 to 2^64 - 1; false after an error. */
 bool program_seed(const char *text, uint64_t *seed);

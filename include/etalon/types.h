@@ -109,18 +109,32 @@ ETALON_API etalon_tensor etalon_tensor_dense(void *data, etalon_dtype dtype, int
  * ---------
  * Scratch memory of the caller. etalon_<op>_workspace_bytes() tells how much the kernel that will serve these
  * arguments needs, a multiple of ETALON_WORKSPACE_ALIGN, 0 included; data is aligned to that. The content means nothing before or after.
+ *
+ * For tensors on a device it is memory of that device, and the call may be put on a stream of the caller's own: a
+ * hipStream_t or a CUstream of that device, or ETALON_STREAM_DEFAULT, the default stream of the runtime, for which
+ * callers of HIP and CUDA themselves write 0. Then the call returns without waiting and is ordered like any kernel of the
+ * stream; from the second call on, nothing is allocated, loaded or waited for, so that a graph can capture it. Without a
+ * stream a call is done when it returns, and expects that its inputs are, too. Tensors on the host take no stream.
  */
 #define ETALON_WORKSPACE_ALIGN 256
+#define ETALON_STREAM_DEFAULT ((void *)1)
 
 typedef struct etalon_workspace {
     void  *data;
     size_t bytes;
+    void  *stream; /* NULL: none */
 } etalon_workspace;
 
 /* Context
  * -------
  * What this process may use. Immutable after creation, shared freely between threads. Results do not depend on it
  * beyond the choice of kernel: any number of threads gives the same bits.
+ *
+ * A context may have a device: then rows for that device serve, and host tensors are copied there and back, in the way
+ * of OpenMP's target data: what the caller has mapped already (target enter data) is used where it lies and not copied;
+ * what is mapped in part is refused. Tensors that lie on the device are used in place, and their device is the context's.
+ * At creation each of these rows has to give known answers on that device. One that fails serves only calls that name it;
+ * etalon_<op>_explain() says why.
  *
  * A context has the features of this CPU that kernels ask for. The environment variable ETALON_DISABLE, read at
  * creation, takes some away: "avx512,avx2" leaves the rows that need neither; those of AMX need AVX-512, too. It never
@@ -131,14 +145,16 @@ typedef struct etalon_context etalon_context;
 typedef struct etalon_context_options {
     size_t  size;    /* sizeof(etalon_context_options), set by ETALON_CONTEXT_OPTIONS_INIT */
     int32_t threads; /* threads of a host kernel; 0: as many as OpenMP would take; ignored without OpenMP */
+    int32_t device;  /* OpenMP's number of a GPU, or ETALON_HOST: none */
 } etalon_context_options;
 
-#define ETALON_CONTEXT_OPTIONS_INIT { sizeof(etalon_context_options), 0 }
+#define ETALON_CONTEXT_OPTIONS_INIT { sizeof(etalon_context_options), 0, ETALON_HOST }
 
 /**
  * @param options  NULL for the defaults
- * @retval ETALON_ERROR_INVALID_ARGUMENT  ctx is NULL, or threads is negative or above 1024, or ETALON_DISABLE holds a
- *                                        name that is not amx, avx2, avx512 or neon
+ * @retval ETALON_ERROR_INVALID_ARGUMENT  ctx is NULL, or threads is negative or above 1024, device is below ETALON_HOST,
+ *                                        or ETALON_DISABLE holds a name that is not amx, avx2, avx512, neon or offload
+ * @retval ETALON_ERROR_DEVICE            there is no such device, or its runtime failed
  * @retval ETALON_ERROR_OUT_OF_MEMORY
  */
 ETALON_API etalon_status etalon_context_create(const etalon_context_options *options, etalon_context **ctx);
@@ -164,6 +180,21 @@ typedef struct etalon_kernel_info {
  * @retval ETALON_ERROR_INVALID_ARGUMENT  index is not in [0, number of rows), or ctx or info is NULL
  */
 ETALON_API etalon_status etalon_kernel_get(const etalon_context *ctx, int index, etalon_kernel_info *info);
+
+typedef struct etalon_code_object_info {
+    const char *kernel;        /* "mqa_logits_omp" */
+    const char *arch;          /* "gfx950"; "sm_90", for which the object is PTX */
+    size_t      bytes;         /* of the object */
+    int         registers;     /* VGPRs of a work-item; -1 where the object does not tell, as PTX */
+    int         lds_bytes;     /* of a workgroup, static; or -1 */
+    int         scratch_bytes; /* of a work-item; or -1 */
+} etalon_code_object_info;
+
+/**
+ * The kernels for GPUs that the library carries, one for each kernel and architecture.
+ * @retval ETALON_ERROR_INVALID_ARGUMENT  index is not in [0, number of objects), or info is NULL
+ */
+ETALON_API etalon_status etalon_code_object_get(int index, etalon_code_object_info *info);
 
 /** Called once a row, in table order; reason is NULL for the row that serves the call. */
 typedef void etalon_explain_fn(void *user, const char *kernel, const char *reason);
