@@ -12,7 +12,7 @@
 
 #include <etalon/types.h>
 
-enum { WORKGROUP = 256 };
+#include "workgroup.h"
 
 #define DEVICE static inline __attribute__((device, always_inline))
 #define SHARED static __attribute__((shared))

@@ -14,7 +14,8 @@ hip_headers = \
 	%D%/mqa_logits_omp.h \
 	%D%/omp_host.h \
 	%D%/pa_mtp_device.h \
-	%D%/pa_mtp_omp.h
+	%D%/pa_mtp_omp.h \
+	%D%/workgroup.h
 EXTRA_DIST += $(hip_kernels) $(hip_headers)
 
 SUFFIXES = .hip .gfx950.co .gfx1250.co .sm_90.ptx

@@ -4,6 +4,8 @@
 
 #include "tensor.h"
 
+#include "workgroup.h"
+
 static inline uint64_t omp_address(const etalon_tensor *t)
 {
     return (uint64_t)(uintptr_t)t->data;

@@ -4,7 +4,7 @@
 
 #include "mqa_logits_omp.h"
 
-enum { MOST_GROUPS = 1 << 16, WORKGROUP = 256 /* as in hip/device.h */ };
+enum { MOST_GROUPS = 1 << 16 };
 
 static etalon_status run(const etalon_context *ctx, const mqa_logits_problem *p, void *stream)
 {

@@ -6,7 +6,7 @@
 
 /* Tasks that the plan aims at, whatever the device, so that all give the same bits. Measured on an H200, with two places on
  * each of 132 multiprocessors: 264 tasks are 10 to 20 % faster than 528 or 1024. */
-enum { WANTED_TASKS = 264, MOST_GROUPS = 1 << 16, WORKGROUP = 256 /* as in hip/device.h */ };
+enum { WANTED_TASKS = 264, MOST_GROUPS = 1 << 16 };
 
 /* Of device memory: for tensors on the host it is allocated by the call. */
 static size_t bytes_there(const pa_mtp_problem *p)

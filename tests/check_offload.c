@@ -421,48 +421,6 @@ START_TEST(device_tensors)
 }
 END_TEST
 
-START_TEST(streams)
-{
-    void *library = dlopen("libamdhip64.so", RTLD_NOW);
-    ck_assert_msg(library != NULL, "%s", dlerror());
-    __typeof__(hipStreamCreate)      *stream_create = (__typeof__(stream_create))dlsym(library, "hipStreamCreate");
-    __typeof__(hipStreamSynchronize) *stream_wait = (__typeof__(stream_wait))dlsym(library, "hipStreamSynchronize");
-    rng                               r = rng_make(cases_seed(), 508);
-    etalon_context                   *ctx;
-    mqa_logits_case                   c;
-    etalon_workspace                  work = { 0 };
-    hipStream_t                       stream;
-    mqa_logits_make(&c, &r, 9, 130, 5, 40);
-    ck_assert_ok(create(0, &ctx));
-    ck_assert_int_eq(stream_create(&stream), hipSuccess);
-    work.stream = stream;
-    cases_poison_outputs(&c.memory);
-    ck_assert_rejects(etalon_mqa_logits(ctx, &c.args, work), ETALON_ERROR_INVALID_ARGUMENT,
-                      "a stream, and the tensors are on the host");
-    cases_untouched(&c.args.logits, "logits");
-    etalon_mqa_logits_args there = move_there(&c.args, 0);
-    ck_assert_ok(etalon_mqa_logits(ctx, &there, work));
-    ck_assert_int_eq(stream_wait(stream), hipSuccess);
-    fetch(&c.args.logits, &there.logits);
-    compare(&c.args);
-    free_there(&there);
-    etalon_context_destroy(ctx);
-    cases_free(&c.memory);
-}
-END_TEST
-
-/* Three kernels and a workspace
- * -----------------------------
- */
-enum { PA_MTP_TENSORS = 8 };
-
-static void pa_mtp_views(etalon_pa_mtp_args *a, etalon_tensor *to[PA_MTP_TENSORS])
-{
-    etalon_tensor *const all[] = { &a->q,        &a->k_cache,      &a->v_cache, &a->block_tables,
-                                   &a->seq_lens, &a->cu_seqlens_q, &a->out,     &a->lse };
-    memcpy(to, all, sizeof all);
-}
-
 #define HIP_FUNCTIONS(F)    \
     F(hipStreamCreate)      \
     F(hipStreamDestroy)     \
@@ -489,6 +447,46 @@ static void wait_for_leave(void *leave)
 {
     while (!atomic_load((atomic_bool *)leave))
         sched_yield();
+}
+
+START_TEST(streams)
+{
+    rng              r = rng_make(cases_seed(), 508);
+    etalon_context  *ctx;
+    mqa_logits_case  c;
+    etalon_workspace work = { 0 };
+    hipStream_t      stream;
+    load_hip();
+    mqa_logits_make(&c, &r, 9, 130, 5, 40);
+    ck_assert_ok(create(0, &ctx));
+    ck_assert_int_eq(hip.hipStreamCreate(&stream), hipSuccess);
+    work.stream = stream;
+    cases_poison_outputs(&c.memory);
+    ck_assert_rejects(etalon_mqa_logits(ctx, &c.args, work), ETALON_ERROR_INVALID_ARGUMENT,
+                      "a stream, and the tensors are on the host");
+    cases_untouched(&c.args.logits, "logits");
+    etalon_mqa_logits_args there = move_there(&c.args, 0);
+    ck_assert_ok(etalon_mqa_logits(ctx, &there, work));
+    ck_assert_int_eq(hip.hipStreamSynchronize(stream), hipSuccess);
+    fetch(&c.args.logits, &there.logits);
+    compare(&c.args);
+    ck_assert_int_eq(hip.hipStreamDestroy(stream), hipSuccess);
+    free_there(&there);
+    etalon_context_destroy(ctx);
+    cases_free(&c.memory);
+}
+END_TEST
+
+/* Three kernels and a workspace
+ * -----------------------------
+ */
+enum { PA_MTP_TENSORS = 8 };
+
+static void pa_mtp_views(etalon_pa_mtp_args *a, etalon_tensor *to[PA_MTP_TENSORS])
+{
+    etalon_tensor *const all[] = { &a->q,        &a->k_cache,      &a->v_cache, &a->block_tables,
+                                   &a->seq_lens, &a->cu_seqlens_q, &a->out,     &a->lse };
+    memcpy(to, all, sizeof all);
 }
 
 static void compare_attention(const etalon_pa_mtp_args *args)
