@@ -69,13 +69,16 @@ static inline bool tile_meets(key_range a, int64_t first, int64_t last)
 /* Keys
  * ----
  */
-/* row[i] = the bytes of key j + i, for n keys; from page to page by one division, and then by counting. */
+/* row[i] = the bytes of key j + i, for n keys; from page to page by one division, and then by counting. Every page is
+ * touched: one walk of the page tables after the other would stop the work each time, several at once do it once.
+ */
 static inline void tile_key_rows(const attend_keys *keys, const char *base, int64_t page, int64_t slot, int64_t j,
                                  int64_t n, const uint8_t **row)
 {
     for (int64_t i = 0; i < n;) {
         const uint8_t *at = (const uint8_t *)attend_key_at(keys, base, page, slot, j + i);
         const int64_t  same = tile_least(n - i, keys->page_size - (j + i) % keys->page_size);
+        __builtin_prefetch(at);
         for (const int64_t end = i + same; i < end; i++, at += slot)
             row[i] = at;
     }
