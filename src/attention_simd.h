@@ -51,7 +51,10 @@ static attention_plan attention_plan_of(const attention_job *job)
     }
     attention_plan plan = { .groups = (rows + GROUP_ROWS - 1) / GROUP_ROWS };
     const int64_t  whole = tile_most(1, job->batch * job->kv_heads * plan.groups);
-    plan.splits = tile_most(1, tile_least(tile_least(ENOUGH_TASKS / whole, MOST_SPLITS), keys / LEAST_SPLIT_KEYS));
+    const int64_t  most = tile_least(tile_least(ENOUGH_TASKS / whole, MOST_SPLITS), keys / LEAST_SPLIT_KEYS);
+    /* a power of two, as threads mostly are: 17 splits would keep two of them busy for 9 */
+    for (plan.splits = 1; 2 * plan.splits <= most; plan.splits *= 2)
+        ;
     plan.tasks = job->batch * job->kv_heads * plan.groups * plan.splits;
     return plan;
 }
@@ -226,7 +229,7 @@ static void attention_task(const attention_job *job, attention_plan plan, int64_
 {
     const attention_group g = attention_group_at(job, plan, i / plan.splits);
     const int64_t         sk = job->length(job->problem, g.b), split = i % plan.splits;
-    const int64_t         share = tile_round_up((sk + plan.splits - 1) / plan.splits, TILE_KEYS);
+    const int64_t         tiles = (sk + TILE_KEYS - 1) / TILE_KEYS;
     tile_rows             rows = { .count = attention_group_rows(job, &g) };
     if (rows.count == 0)
         return;
@@ -245,7 +248,7 @@ static void attention_task(const attention_job *job, attention_plan plan, int64_
 #endif
     for (int64_t r = 0; r < rows.count; r++)
         rows.see[r] = attention_visible(job->mask, attention_token(job, &g, r), g.tokens, sk);
-    tile_attend(&t, split * share, tile_least(sk, (split + 1) * share));
+    tile_attend(&t, split * tiles / plan.splits * TILE_KEYS, (split + 1) * tiles / plan.splits * TILE_KEYS);
 #ifdef SIMD_AMX
     amx_end();
 #endif
