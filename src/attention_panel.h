@@ -85,8 +85,8 @@ INLINE void tile_ahead_step(tile_ahead *a)
 
 /* Few rows
  * --------
- * Where a panel would be read a few times only, K is decoded in registers, one key at a time, and never stored: s[r][j]
- * for as many rows as there are registers, q in rows of its own.
+ * Where a panel would be read a few times only, K and V are decoded in registers and never stored: s[r][j] one key at a
+ * time, o[r][d] a vector of head dims at a time, for as many rows as there are registers; q in rows of its own.
  *
  * sum[r] += q[r][d..d + 15] . k for sixteen codes of a key.
  */
@@ -143,27 +143,126 @@ INLINE bool tile_dots(const int rows, const tile_problem *t, int64_t first, int6
     return tile_nan_seen(marks, t->format);
 }
 
-static bool tile_few_scores(const tile_problem *t, int64_t first, int64_t last)
+/* Codes of as many head dims as a vector holds, of SIMD_SIXTEEN keys; never by memory, which would have to wait for its
+ * parts to be stored.
+ */
+INLINE byte16 tile_gather_codes(const uint8_t *const *row, int64_t d)
 {
-    switch (t->rows->count) {
-    case 1:
-        return tile_dots(1, t, first, last);
-    case 2:
-        return tile_dots(2, t, first, last);
-    case 3:
-        return tile_dots(3, t, first, last);
-    case 4:
-        return tile_dots(4, t, first, last);
-    case 5:
-        return tile_dots(5, t, first, last);
-    case 6:
-        return tile_dots(6, t, first, last);
-    case 7:
-        return tile_dots(7, t, first, last);
-    default:
-        return tile_dots(8, t, first, last);
-    }
+#if SIMD_BYTES == 64
+    byte16 x;
+    memcpy(&x, row[0] + d, sizeof x);
+    return x;
+#elif SIMD_BYTES == 32
+    typedef uint64_t two __attribute__((vector_size(16)));
+    uint64_t         x[2];
+    for (int i = 0; i < 2; i++)
+        memcpy(&x[i], row[i] + d, sizeof x[i]);
+    return (byte16)(two){ x[0], x[1] };
+#else
+    typedef uint32_t four __attribute__((vector_size(16)));
+    uint32_t         x[4];
+    for (int i = 0; i < 4; i++)
+        memcpy(&x[i], row[i] + d, sizeof x[i]);
+    return (byte16)(four){ x[0], x[1], x[2], x[3] };
+#endif
 }
+
+/* sum[r] += p[r] . codes of SIMD_SIXTEEN keys. */
+INLINE void tile_sums_add(const int rows, const int ways, const float *p, byte16 codes, vfloat *sum)
+{
+    vfloat v[SIMD_SIXTEEN];
+    simd_decode16(codes, v);
+    for (int i = 0; i < SIMD_SIXTEEN; i++)
+        for (int r = 0; r < rows; r++) {
+            sum[i % ways * rows + r] += v[i] * p[r * SCORE_ROW + i];
+            simd_settle(&sum[i % ways * rows + r]);
+        }
+}
+
+/* o[r][d + i] (+)= sum_j p[r][j] V[j, d + i] for as many head dims as a vector holds, n keys. Sixteen codes are those of
+ * SIMD_SIXTEEN keys. Returns their marks.
+ */
+INLINE byte16 tile_sums_at(const int rows, const tile_problem *t, const uint8_t *const *row, int64_t n, int64_t d,
+                           const float *p, bool add, float *o, int64_t o_row)
+{
+    const int     ways = rows > FEW_ROWS / 2 ? 1 : SIMD_SIXTEEN;
+    const int64_t dims = tile_most(0, tile_least(SIMD_LANES, t->keys->d_v - d));
+    const int64_t whole = dims < SIMD_LANES ? 0 : n / SIMD_SIXTEEN * SIMD_SIXTEEN;
+    vfloat        sum[FEW_ROWS + SIMD_SIXTEEN * FEW_ROWS / 2] = { { 0 } };
+    byte16        marks = { 0 };
+    for (int64_t j = 0; j < whole; j += SIMD_SIXTEEN) {
+        const byte16 x = tile_gather_codes(row + j, d);
+        marks = tile_byte_max(marks, tile_nan_mark(x, t->format));
+        tile_sums_add(rows, ways, p + j, x, sum);
+    }
+    for (int64_t j = whole; j < n; j += SIMD_SIXTEEN) {
+        byte16 x = { 0 };
+        for (int i = 0; i < SIMD_SIXTEEN && j + i < n; i++)
+            memcpy((char *)&x + i * SIMD_LANES, row[j + i] + d, (size_t)dims);
+        marks = tile_byte_max(marks, tile_nan_mark(x, t->format));
+        tile_sums_add(rows, ways, p + j, x, sum);
+    }
+    for (int r = 0; r < rows; r++) {
+        vfloat total = sum[r];
+        for (int i = 1; i < ways; i++)
+            total += sum[i * rows + r];
+        float *at = o + r * o_row;
+        simd_store(at, add ? total + simd_load(at) : total);
+    }
+    return marks;
+}
+
+INLINE bool tile_sums(const int rows, const tile_problem *t, int64_t first, int64_t last)
+{
+    const attend_keys *keys = t->keys;
+    const int64_t      dims = tile_dims_v(t), steps = dims / SIMD_LANES;
+    byte16             marks = { 0 };
+    for (int r = 0; r < rows; r++)
+        tile_row_weights(t, r, first, last);
+    for (int64_t j = first; j < last; j += BLOCK_KEYS) {
+        const int64_t  n = tile_least(BLOCK_KEYS, last - j);
+        const uint8_t *row[BLOCK_KEYS];
+        tile_ahead     ahead;
+        tile_key_rows(keys, keys->v, keys->v_page, keys->v_slot, j, n, row);
+        if (j + n < last)
+            tile_ahead_values(keys, j + n, last, steps, &ahead);
+        else
+            tile_ahead_keys(keys, last, t->end, steps, &ahead);
+        for (int64_t d = 0; d < dims; d += SIMD_LANES) {
+            tile_ahead_step(&ahead);
+            marks = tile_byte_max(marks, tile_sums_at(rows, t, row, n, d, t->scratch.s + (j - first), j > first,
+                                                      t->scratch.tile + d, dims));
+        }
+    }
+    return tile_nan_seen(marks, t->format);
+}
+
+/* One copy for each number of rows up to FEW_ROWS. */
+#define FEW_ROWS_COPIES(name, copy)                                      \
+    static bool name(const tile_problem *t, int64_t first, int64_t last) \
+    {                                                                    \
+        switch (t->rows->count) {                                        \
+        case 1:                                                          \
+            return copy(1, t, first, last);                              \
+        case 2:                                                          \
+            return copy(2, t, first, last);                              \
+        case 3:                                                          \
+            return copy(3, t, first, last);                              \
+        case 4:                                                          \
+            return copy(4, t, first, last);                              \
+        case 5:                                                          \
+            return copy(5, t, first, last);                              \
+        case 6:                                                          \
+            return copy(6, t, first, last);                              \
+        case 7:                                                          \
+            return copy(7, t, first, last);                              \
+        default:                                                         \
+            return copy(8, t, first, last);                              \
+        }                                                                \
+    }
+
+FEW_ROWS_COPIES(tile_few_scores, tile_dots)
+FEW_ROWS_COPIES(tile_few_values, tile_sums)
 
 /* S of the tile; returns true if a key holds NaN. */
 static bool tile_all_scores(const tile_problem *t, int64_t first, int64_t last, const key_range *block)
@@ -234,7 +333,9 @@ static bool tile_all_values(const tile_problem *t, int64_t first, int64_t last, 
     const attend_keys *keys = t->keys;
     const int64_t      dims = tile_dims_v(t);
     bool               nan = false, begun[GROUP_ROWS] = { false };
-    const int64_t      blocks = (t->rows->count + t->rows->block - 1) / t->rows->block;
+    if (t->rows->count <= FEW_ROWS)
+        return tile_few_values(t, first, last);
+    const int64_t blocks = (t->rows->count + t->rows->block - 1) / t->rows->block;
     for (int64_t r = 0; r < t->rows->count; r++)
         tile_row_weights(t, r, first, last);
     for (int64_t j = first; j < last; j += BLOCK_KEYS) {

@@ -48,6 +48,18 @@ static inline vfloat simd_select(vint mask, vfloat yes, vfloat no)
     return (vfloat)(((vint)yes & mask) | ((vint)no & ~mask));
 }
 
+/* x is computed here and now: compilers that move a chain of multiply-adds apart run out of registers. */
+static inline void simd_settle(vfloat *x)
+{
+#if SIMD_BYTES == 32
+    __asm__("" : "+x"(*x));
+#elif SIMD_BYTES == 64
+    __asm__("" : "+v"(*x));
+#else
+    (void)x;
+#endif
+}
+
 typedef float float4 __attribute__((vector_size(16)));
 
 /* Quarters first, then halves: log2(lanes) additions deep. */
