@@ -105,6 +105,16 @@ static int64_t attention_head(const attention_job *job, const attention_group *g
     return g->kv_head * attention_ratio(job) + (g->first_row + r) % attention_ratio(job);
 }
 
+static const void *attention_q_at(const attention_job *job, const attention_group *g, int64_t r)
+{
+    return tensor_at3(job->q, g->first_token + attention_token(job, g, r), attention_head(job, g, r), 0);
+}
+
+static void attention_load_q(const attention_job *job, const attention_group *g, int64_t r, float *row)
+{
+    element_load_row(row, attention_q_at(job, g, r), job->q->dtype, job->q->stride[2], job->d_qk);
+}
+
 #ifndef SIMD_AMX
 /* q of the group: in blocks of rows, [d][rows of the block]; of few rows each in one piece, zeros after it. */
 static void attention_pack_q(const attention_job *job, const attention_group *g, const tile_rows *rows, float *q)
@@ -112,8 +122,7 @@ static void attention_pack_q(const attention_job *job, const attention_group *g,
     float row[ETALON_MAX_HEAD_DIM] = { 0 };
     for (int64_t r = 0; r < rows->count; r++) {
         const int64_t first = r / rows->block * rows->block, width = tile_least(rows->block, rows->count - first);
-        const char *at = tensor_at3(job->q, g->first_token + attention_token(job, g, r), attention_head(job, g, r), 0);
-        element_load_row(row, at, job->q->dtype, job->q->stride[2], job->d_qk);
+        attention_load_q(job, g, r, row);
         if (rows->count <= FEW_ROWS)
             memcpy(q + r * ETALON_MAX_HEAD_DIM, row, sizeof row);
         float *const to = q + first * job->d_qk + (r - first);
@@ -123,11 +132,6 @@ static void attention_pack_q(const attention_job *job, const attention_group *g,
 }
 
 #else
-static const void *attention_q_at(const attention_job *job, const attention_group *g, int64_t r)
-{
-    return tensor_at3(job->q, g->first_token + attention_token(job, g, r), attention_head(job, g, r), 0);
-}
-
 /* q of the group in FP8: A tiles, [row tile][step]. Returns what they are multiples of. */
 static double attention_pack_codes(const attention_job *job, const attention_group *g, const tile_problem *t)
 {
@@ -140,11 +144,6 @@ static double attention_pack_codes(const attention_job *job, const attention_gro
         amx_pack_codes(format, codes, job->d_qk, amx_row((uint16_t *)t->scratch.q, r, amx_steps(job->d_qk)), AMX_TILE);
     }
     return format.unit;
-}
-
-static void attention_load_q(const attention_job *job, const attention_group *g, int64_t r, float *row)
-{
-    element_load_row(row, attention_q_at(job, g, r), job->q->dtype, job->q->stride[2], job->d_qk);
 }
 
 /* q of the group in BF16 or F32: A tiles, [row tile][step][term]. What they are multiples of is returned: a power of
