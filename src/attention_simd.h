@@ -116,12 +116,24 @@ static void attention_load_q(const attention_job *job, const attention_group *g,
 }
 
 #ifndef SIMD_AMX
+/* A row of q on its way into the cache: rows of many heads lie far apart, a page each. */
+static void attention_ask_for_q(const attention_job *job, const attention_group *g, int64_t r)
+{
+    const char   *at = attention_q_at(job, g, r);
+    const int64_t bytes = job->q->stride[2] * (int64_t)etalon_dtype_bytes(job->q->dtype);
+    for (int64_t d = 0; d < job->d_qk; d += 16)
+        __builtin_prefetch(at + d * bytes);
+}
+
 /* q of the group: in blocks of rows, [d][rows of the block]; of few rows each in one piece, zeros after it. */
 static void attention_pack_q(const attention_job *job, const attention_group *g, const tile_rows *rows, float *q)
 {
+    enum { AHEAD = 16 };
     float row[ETALON_MAX_HEAD_DIM] = { 0 };
     for (int64_t r = 0; r < rows->count; r++) {
         const int64_t first = r / rows->block * rows->block, width = tile_least(rows->block, rows->count - first);
+        if (r + AHEAD < rows->count)
+            attention_ask_for_q(job, g, r + AHEAD);
         attention_load_q(job, g, r, row);
         if (rows->count <= FEW_ROWS)
             memcpy(q + r * ETALON_MAX_HEAD_DIM, row, sizeof row);
