@@ -129,13 +129,13 @@ INLINE bool tile_dots(const int rows, const tile_problem *t, int64_t first, int6
             __builtin_prefetch(row[j + 8] + d);
         for (int64_t d = 0; d < whole; d += 16) {
             memcpy(&x, row[j] + d, sizeof x);
-            marks = tile_byte_max(marks, tile_nan_mark(x, t->format));
+            marks = tile_byte_max(marks, TILE_NAN_MARK(x, t->format));
             tile_dots_add(rows, t->scratch.q + d, x, sum);
         }
         if (rest > 0) {
             x = (byte16){ 0 };
             memcpy(&x, row[j] + whole, (size_t)rest);
-            marks = tile_byte_max(marks, tile_nan_mark(x, t->format));
+            marks = tile_byte_max(marks, TILE_NAN_MARK(x, t->format));
             tile_dots_add(rows, t->scratch.q + whole, x, sum);
         }
         tile_store_sums(rows, sum, t->scratch.s + j);
@@ -192,14 +192,14 @@ INLINE byte16 tile_sums_at(const int rows, const tile_problem *t, const uint8_t 
     byte16        marks = { 0 };
     for (int64_t j = 0; j < whole; j += SIMD_SIXTEEN) {
         const byte16 x = tile_gather_codes(row + j, d);
-        marks = tile_byte_max(marks, tile_nan_mark(x, t->format));
+        marks = tile_byte_max(marks, TILE_NAN_MARK(x, t->format));
         tile_sums_add(rows, ways, p + j, x, sum);
     }
     for (int64_t j = whole; j < n; j += SIMD_SIXTEEN) {
         byte16 x = { 0 };
         for (int i = 0; i < SIMD_SIXTEEN && j + i < n; i++)
             memcpy((char *)&x + i * SIMD_LANES, row[j + i] + d, (size_t)dims);
-        marks = tile_byte_max(marks, tile_nan_mark(x, t->format));
+        marks = tile_byte_max(marks, TILE_NAN_MARK(x, t->format));
         tile_sums_add(rows, ways, p + j, x, sum);
     }
     for (int r = 0; r < rows; r++) {
@@ -306,7 +306,7 @@ static bool tile_load_values(const attend_keys *keys, simd_fp8 format, const uin
         vfloat y[SIMD_THIRTY_TWO];
         for (int i = 0; i < 2; i++) {
             memcpy(&x[i], row[j + i] + d, sizeof x[i]);
-            marks = tile_byte_max(marks, tile_nan_mark(x[i], format));
+            marks = tile_byte_max(marks, TILE_NAN_MARK(x[i], format));
         }
         simd_decode32((byte32)_mm256_set_m128i((__m128i)x[1], (__m128i)x[0]), y);
         for (int i = 0; i < SIMD_THIRTY_TWO; i++)
@@ -321,7 +321,7 @@ static bool tile_load_values(const attend_keys *keys, simd_fp8 format, const uin
                 memcpy(&x, row[j] + d + i, 16);
             else if (dims > 0)
                 memcpy(&x, row[j] + d + i, (size_t)dims);
-            marks = tile_byte_max(marks, tile_nan_mark(x, format));
+            marks = tile_byte_max(marks, TILE_NAN_MARK(x, format));
             simd_decode16_to(x, v + j * PANEL + i);
         }
     return tile_nan_seen(marks, format);

@@ -280,7 +280,7 @@ INLINE void amx_decode(const amx_decoder *of, __m512i codes, uint16_t *even, uin
     _mm512_storeu_si512(odd, _mm512_ternarylogic_epi32(bytes, _mm512_srli_epi16(low, 8), high, 0xCA));
 }
 
-/* See tile_nan_mark. */
+/* See TILE_NAN_MARK. */
 INLINE __m512i amx_nan_marks(__m512i marks, __m512i codes, simd_fp8 format)
 {
     return _mm512_max_epu8(marks, format.fnuz ? _mm512_xor_si512(codes, _mm512_set1_epi8(0x7F))

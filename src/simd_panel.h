@@ -109,11 +109,8 @@ static inline void tile_panel_rows(const attend_keys *keys, int64_t j, int64_t n
         }                                        \
     }
 
-/* Marks the largest byte of what is NaN alone: 0xFE for E4M3FN, 0xFF for E4M3FNUZ. */
-INLINE byte16 tile_nan_mark(byte16 codes, simd_fp8 format)
-{
-    return format.fnuz ? codes ^ 0x7F : codes + codes;
-}
+/* Marks the largest byte of what is NaN alone: 0xFE for E4M3FN, 0xFF for E4M3FNUZ. Codes are a vector of any length. */
+#define TILE_NAN_MARK(codes, format) ((format).fnuz ? (codes) ^ 0x7F : (codes) + (codes))
 
 INLINE bool tile_nan_seen(byte16 marks, simd_fp8 format)
 {
@@ -147,7 +144,7 @@ INLINE byte16 tile_pack32(simd_fp8 format, const uint8_t *const *row, int64_t d,
     byte32 x[16], y[16], marks = { 0 };
     for (int i = 0; i < 16; i++) {
         memcpy(&x[i], row[i] + d, 32);
-        marks = (byte32)_mm256_max_epu8((__m256i)marks, (__m256i)(format.fnuz ? x[i] ^ 0x7F : x[i] + x[i]));
+        marks = (byte32)_mm256_max_epu8((__m256i)marks, (__m256i)TILE_NAN_MARK(x[i], format));
     }
     TRANSPOSE(x, y, LOW_HALVES2, HIGH_HALVES2)
     for (int i = 0; i < 16; i++) {
@@ -182,7 +179,7 @@ INLINE byte16 tile_pack16(const attend_keys *keys, simd_fp8 format, const uint8_
                 memcpy(&x[i], row[i] + d, 16);
             else
                 memcpy(&x[i], row[i] + d, (size_t)(keys->d_qk - d));
-            marks = tile_byte_max(marks, tile_nan_mark(x[i], format));
+            marks = tile_byte_max(marks, TILE_NAN_MARK(x[i], format));
         }
         TRANSPOSE(x, y, LOW_HALVES, HIGH_HALVES)
         const int64_t n = tile_least(16, keys->d_qk - d);
