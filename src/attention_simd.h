@@ -27,6 +27,24 @@ typedef struct attention_job {
     int64_t (*length)(const void *problem, int64_t b); /* keys of a sequence */
 } attention_job;
 
+/* Of a problem of either operation: what they share has the same names. */
+#define ATTENTION_JOB(p, keys_of, length_of)               \
+    ((attention_job){ .problem = (p),                      \
+                      .q = &(p)->q,                        \
+                      .out = &(p)->out,                    \
+                      .lse = &(p)->lse,                    \
+                      .cu_seqlens_q = &(p)->cu_seqlens_q,  \
+                      .descale = &(p)->descale,            \
+                      .mask = (p)->mask,                   \
+                      .softmax_scale = (p)->softmax_scale, \
+                      .batch = (p)->batch,                 \
+                      .heads = (p)->heads,                 \
+                      .kv_heads = (p)->kv_heads,           \
+                      .d_qk = (p)->d_qk,                   \
+                      .d_v = (p)->d_v,                     \
+                      .keys = (keys_of),                   \
+                      .length = (length_of) })
+
 typedef struct attention_plan {
     int64_t groups, splits, tasks; /* groups: of the longest sequence, for each KV head */
 } attention_plan;

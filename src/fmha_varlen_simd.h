@@ -16,21 +16,7 @@ static int64_t length_of(const void *problem, int64_t b)
 
 static attention_job job_of(const fmha_varlen_problem *p)
 {
-    return (attention_job){ .problem = p,
-                            .q = &p->q,
-                            .out = &p->out,
-                            .lse = &p->lse,
-                            .cu_seqlens_q = &p->cu_seqlens_q,
-                            .descale = &p->descale,
-                            .mask = p->mask,
-                            .softmax_scale = p->softmax_scale,
-                            .batch = p->batch,
-                            .heads = p->heads,
-                            .kv_heads = p->kv_heads,
-                            .d_qk = p->d_qk,
-                            .d_v = p->d_v,
-                            .keys = keys_of,
-                            .length = length_of };
+    return ATTENTION_JOB(p, keys_of, length_of);
 }
 
 size_t SIMD_WORKSPACE(const etalon_context *ctx, const void *problem)
