@@ -163,7 +163,6 @@ DEVICE void attention_tile(const attention_omp &a, const attention_group &g, att
     const int i = device_item();
     t.k_at[i] = attention_row_at(a, g, at, a.k, a.k_stride);
     t.v_at[i] = attention_row_at(a, g, at, a.v, a.v_stride);
-    device_prefetch(t.v_at[i], a.d_v * device_bytes(a.kv_dtype));
     if (i < ROWS) {
         t.first[i] = (int)device_least<int64_t>(device_most<int64_t>(t.see_first[i] - first, 0), width);
         t.last[i] = (int)device_least<int64_t>(device_most<int64_t>(t.see_last[i] - first, 0), width);
@@ -183,7 +182,7 @@ template <bool CODES> DEVICE void attention_scores(const attention_omp &a, atten
             device_stage<CODES>(t.q, t.q_at[device_item() % ROWS], q, d, a.d_qk);
             device_barrier();
         }
-        device_multiply<CODES>(t.q, t.k_at, k, a.q_dtype == ETALON_F32, d, a.d_qk, width, t.p, s);
+        device_multiply<CODES, true>(t.q, t.k_at, k, a.q_dtype == ETALON_F32, d, a.d_qk, width, t.p, s);
     }
     device_store_products<CODES>(t.p, s);
 }
@@ -432,8 +431,8 @@ DEVICE attention_tensor_codes attention_tensor_load(const attention_lds &t, int 
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         const uint64_t *const at = t.v_at + key + 8 * i + device_item() % 4 * 2;
-        x.even[i] = d < d_v ? device_load<uint32_t>(at[0] + (uint64_t)d) : 0;
-        x.odd[i] = d < d_v ? device_load<uint32_t>(at[1] + (uint64_t)d) : 0;
+        x.even[i] = d < d_v ? device_four_codes_once(at[0] + (uint64_t)d) : 0;
+        x.odd[i] = d < d_v ? device_four_codes_once(at[1] + (uint64_t)d) : 0;
     }
     return x;
 }
@@ -625,7 +624,6 @@ DEVICE void attention_run(const attention_omp &a, const attention_group &g, atte
         at = attention_slot_of(a, g, device_least(first + KEYS + i, g.to - 1)); /* of the next tile */
         device_barrier();
         attention_scores<CODES>(a, t, width, a.d_qk <= DIMS && first != g.from);
-        device_prefetch(attention_row_at(a, g, at, a.k, a.k_stride), a.d_qk * device_bytes(a.kv_dtype));
         device_barrier();
         if (masked)
             attention_weights<true>(t, c, c_low);

@@ -143,19 +143,6 @@ template <typename T> DEVICE T device_load(uint64_t at)
     return *(const GLOBAL T *)at;
 }
 
-/* The lines of [at, at + bytes) will be read: from DRAM into the second-level cache. */
-DEVICE void device_prefetch(uint64_t at, int64_t bytes)
-{
-#if defined(__AMDGCN__)
-    (void)at;
-    (void)bytes;
-#else
-#pragma unroll 1
-    for (int64_t i = 0; i < bytes; i += 128)
-        __asm__ volatile("prefetch.global.L2 [%0];" ::"l"(at + (uint64_t)i));
-#endif
-}
-
 template <typename T> DEVICE void device_store(uint64_t at, T x)
 {
     *(GLOBAL T *)at = x;
@@ -276,9 +263,11 @@ DEVICE float device_power_of_two(float n)
 }
 
 /* 2^x for x <= 0, to about two units in the last place; 0 below 2^-126; NaN stays. The polynomial is that of
- * exp(x ln 2) around 0, fitted to [-1/2, 1/2]. */
+ * exp(x ln 2) around 0, fitted to [-1/2, 1/2]. NVIDIA's own instruction errs by 2^-22.7 at most: measured, all x from
+ * -126 on. */
 DEVICE float device_exp2(float x)
 {
+#if defined(__AMDGCN__)
     const bool  tiny = x < -126.0f;
     const float shift = 0x1.8p23f; /* adding it rounds to a whole number, which its low bits then hold */
     const float safe = tiny ? 0.0f : x;
@@ -292,6 +281,11 @@ DEVICE float device_exp2(float x)
     q = __builtin_fmaf(q, f, 0x1.62e43p-1f);
     q = __builtin_fmaf(q, f, 1.0f);
     return tiny ? 0.0f : q * device_float((device_bits(moved) << 23) + 0x3F800000u);
+#else
+    float y;
+    __asm__("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#endif
 }
 
 /* ln x for normal x > 0; NaN stays. With x = 2^n y, y in [sqrt(1/2), sqrt(2)) and f = (y - 1) / (y + 1):
@@ -391,6 +385,24 @@ DEVICE float4v device_tf32_rest(float4v x, float4v high)
     return x;
 }
 
+/* Codes that the workgroup does not read again: they would drive spilled registers out of the first-level cache. DRAM
+ * gives their whole line at once. */
+DEVICE uint32_t device_four_codes_once(uint64_t at)
+{
+    uint32_t x;
+    __asm__("ld.global.L1::no_allocate.L2::128B.u32 %0, [%1];" : "=r"(x) : "l"(at));
+    return x;
+}
+
+DEVICE uint4v device_sixteen_codes_once(uint64_t at)
+{
+    uint32_t x, y, z, w;
+    __asm__("ld.global.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
+            : "=r"(x), "=r"(y), "=r"(z), "=r"(w)
+            : "l"(at));
+    return uint4v{ x, y, z, w };
+}
+
 /* Lane 4 g + t has the dims 64 n + 16 t .. + 15 of keys g: step i of eight in those takes two of them, which are k = t
  * and k = t + 4 of both operands. */
 DEVICE int device_tensor_place(int d, int r)
@@ -404,12 +416,14 @@ typedef struct device_tensor_codes {
 } device_tensor_codes;
 
 /* Dims d .. d + 15 of the keys; zeros from `dims` on. */
-DEVICE device_tensor_codes device_tensor_load(const uint64_t at[4], int64_t d, int64_t dims)
+template <bool ONCE> DEVICE device_tensor_codes device_tensor_load(const uint64_t at[4], int64_t d, int64_t dims)
 {
     device_tensor_codes x;
 #pragma unroll
-    for (int n = 0; n < 4; n++)
-        x.keys[n] = d < dims ? device_load<uint4v>(at[n] + (uint64_t)d) : 0;
+    for (int n = 0; n < 4; n++) {
+        const uint64_t from = at[n] + (uint64_t)d;
+        x.keys[n] = d >= dims ? 0 : ONCE ? device_sixteen_codes_once(from) : device_load<uint4v>(from);
+    }
     return x;
 }
 
@@ -446,7 +460,7 @@ DEVICE void device_tensor_multiply(const float *a, int step, const device_tensor
 }
 
 /* s += the staged dims of A from d on, times those of 32 keys a wave. */
-template <bool SPLIT>
+template <bool SPLIT, bool ONCE>
 DEVICE void device_tensor_products(const float *a, const uint64_t *b_at, int64_t d, int64_t dims, int width,
                                    float4v s[4])
 {
@@ -457,12 +471,12 @@ DEVICE void device_tensor_products(const float *a, const uint64_t *b_at, int64_t
                              b_at[first + 24 + lane / 4] };
     if (first >= width)
         return;
-    device_tensor_codes next = device_tensor_load(at, mine, dims);
+    device_tensor_codes next = device_tensor_load<ONCE>(at, mine, dims);
 #pragma unroll 1
     for (int i = 0; i < steps; i++) {
         const device_tensor_codes now = next;
         if (i + 1 < steps)
-            next = device_tensor_load(at, mine + 64 * (i + 1), dims);
+            next = device_tensor_load<ONCE>(at, mine + 64 * (i + 1), dims);
         device_tensor_multiply<SPLIT>(a, 8 * i, now, s);
     }
 }
@@ -561,17 +575,18 @@ DEVICE void device_fold(float *lds, const float4v part[4][4], float4v s[4])
 
 /* s += the staged dims of A from d on, times B's. b_at[n]: address of row n, some row's where n >= width. By plain FMA,
  * four neighbouring work-items have four keys, and each every fourth 16 dims of them; s[j] of item i then is rows
- * 4 (i % 4) .. + 3 of key i / 4 * 4 + j. split: A is neither FP8 nor BF16. */
-template <bool CODES>
+ * 4 (i % 4) .. + 3 of key i / 4 * 4 + j. split: A is neither FP8 nor BF16. ONCE: the workgroup does
+ * not read these rows again. */
+template <bool CODES, bool ONCE>
 DEVICE void device_multiply(const float *a, const uint64_t *b_at, device_row row, bool split, int64_t d, int64_t dims,
                             int width, float *lds, float4v s[4])
 {
 #if TENSOR_CORES
     if constexpr (CODES) {
         if (split)
-            device_tensor_products<true>(a, b_at, d, dims, width, s);
+            device_tensor_products<true, ONCE>(a, b_at, d, dims, width, s);
         else
-            device_tensor_products<false>(a, b_at, d, dims, width, s);
+            device_tensor_products<false, ONCE>(a, b_at, d, dims, width, s);
         return;
     }
 #endif

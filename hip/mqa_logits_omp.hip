@@ -67,7 +67,7 @@ DEVICE void tile_products(const mqa_logits_omp &a, tile_lds &t, const tile &at, 
             device_barrier();
         device_stage<CODES>(t.q, q_at, q, d, a.d);
         device_barrier();
-        device_multiply<CODES>(t.q, t.k_at, k, false, d, a.d, at.width, t.s, s);
+        device_multiply<CODES, false>(t.q, t.k_at, k, false, d, a.d, at.width, t.s, s);
     }
     device_store_products<CODES>(t.s, s);
     device_wave_barrier();

@@ -64,4 +64,4 @@ fmha off_by_one 's/diagonal + n - 1 + a\.right + 1/diagonal + n - 1 + a.right/' 
 fmha stale_max 's/device_power_of_two(before - m)/1.0f/' "$@"
 fmha lse_base_2 's/float    lse = /float    lse = 0x1.715476p+0f * /' "$@"
 fmha gqa_swapped 's/g\.kv_head \* ratio + \((g\.first_row + r - i \* ratio)\)/g.kv_head + \1 * a.kv_heads/' "$@"
-fmha race '/^ *attention_scores<CODES>(a, t/ { n; n; d; }' "$@"
+fmha race '/^ *attention_scores<CODES>(a, t/ { n; d; }' "$@"
