@@ -125,6 +125,7 @@ static uint64_t row_address(const tile *t, const uint32_t at[DIMENSIONS])
 /* A place in LDS, and how many bytes of the interval since the last pad are full: it is not reset at a row's end. */
 typedef struct cursor {
     uint32_t lds, since;
+    uint64_t moved; /* bytes of memory so far */
 } cursor;
 
 /* Moves `bytes` of a row: up to the next pad at a time. `memory` NULL: zeros, or nothing for a store. */
@@ -163,8 +164,7 @@ static void move_row(sim_wave *w, sim_pending *p, const tile *t, const uint32_t 
     uint8_t       *memory = NULL;
     if (inside != 0)
         memory = sim_host_global(w, p, -1, row_address(t, at), inside, is_store ? SIM_WRITE : SIM_READ);
-    if (memory != NULL)
-        sim_count_global(w, p->inst, inside, is_store);
+    c->moved += memory != NULL ? inside : 0;
     move_run(w, p, t, c, memory, inside, is_store);
     move_run(w, p, t, c, NULL, whole - inside, is_store);
 }
@@ -197,12 +197,14 @@ static void move_tile(sim_wave *w, sim_pending *p, bool is_store)
     const bool has_groups = p->inst->operand_count > 2 && p->inst->operand[2].kind == SIM_SCALAR;
     const tile t = tile_of(p->own, has_groups, is_store);
     uint32_t   at[DIMENSIONS] = { 0 };
-    cursor     c = { t.lds, 0 };
+    cursor     c = { t.lds, 0, 0 };
     if (t.gather)
         check_indices(w, p, &t);
     do {
         move_row(w, p, &t, at, &c, is_store);
     } while (w->status != SIM_FAILED && next_row(&t, at));
+    if (c.moved != 0) /* one operation, however many rows */
+        sim_count_global(w, p->inst, c.moved, is_store);
 }
 
 static void perform_load(sim_wave *w, sim_pending *p)
