@@ -33,6 +33,39 @@ typedef struct attention_omp {
 
 #include "attention_check.h"
 
+/* Of a problem of either operation: what they share has the same names. `tokens_of` and `lengths_of` are the members that
+ * differ; the rest is left at 0. */
+#define ATTENTION_OMP(p, tokens_of, lengths_of)                                                     \
+    ((attention_omp){ .q = omp_address(&(p)->q),                                                    \
+                      .k = omp_address(&(p)->k),                                                    \
+                      .v = omp_address(&(p)->v),                                                    \
+                      .out = omp_address(&(p)->out),                                                \
+                      .lse = omp_address(&(p)->lse),                                                \
+                      .cu_seqlens_q = omp_address(&(p)->cu_seqlens_q),                              \
+                      .lengths = omp_address(&(p)->lengths_of),                                     \
+                      .batch = (p)->batch,                                                          \
+                      .tokens = (p)->tokens_of,                                                     \
+                      .heads = (p)->heads,                                                          \
+                      .kv_heads = (p)->kv_heads,                                                    \
+                      .d_qk = (p)->d_qk,                                                            \
+                      .d_v = (p)->d_v,                                                              \
+                      .q_stride = { (p)->q.stride[0], (p)->q.stride[1], (p)->q.stride[2] },         \
+                      .out_stride = { (p)->out.stride[0], (p)->out.stride[1], (p)->out.stride[2] }, \
+                      .lse_stride = { (p)->lse.stride[0], (p)->lse.stride[1] },                     \
+                      .cu_seqlens_q_stride = (p)->cu_seqlens_q.stride[0],                           \
+                      .lengths_stride = (p)->lengths_of.stride[0],                                  \
+                      .left = (p)->mask.left,                                                       \
+                      .right = (p)->mask.right,                                                     \
+                      .softmax_scale = (p)->softmax_scale,                                          \
+                      .q_dtype = (p)->q.dtype,                                                      \
+                      .kv_dtype = (p)->k.dtype,                                                     \
+                      .out_dtype = (p)->out.dtype,                                                  \
+                      .q_quads = omp_quads(&(p)->q),                                                \
+                      .k_quads = omp_quads(&(p)->k),                                                \
+                      .v_quads = omp_quads(&(p)->v),                                                \
+                      .cu_seqlens_q_wide = (p)->cu_seqlens_q.dtype == ETALON_I64,                   \
+                      .lengths_wide = (p)->lengths_of.dtype == ETALON_I64 })
+
 static inline void attention_omp_descales(attention_omp *a, const attention_descales *d)
 {
     const etalon_tensor *const all[3] = { &d->q, &d->k, &d->v };

@@ -49,41 +49,16 @@ static inline pa_mtp_omp pa_mtp_omp_of(const pa_mtp_problem *p, uint64_t work, i
                            .parts = work + pa_mtp_omp_plan_bytes(p),
                            .wanted_tasks = wanted,
                            .reduce_groups = rows < most ? rows : most };
-    args.a = (attention_omp){ .q = omp_address(&p->q),
-                              .k = omp_address(&p->k),
-                              .v = omp_address(&p->v),
-                              .out = omp_address(&p->out),
-                              .lse = omp_address(&p->lse),
-                              .cu_seqlens_q = omp_address(&p->cu_seqlens_q),
-                              .lengths = omp_address(&p->seq_lens),
-                              .table = omp_address(&p->block_tables),
-                              .batch = p->batch,
-                              .tokens = p->tokens,
-                              .heads = p->heads,
-                              .kv_heads = p->kv_heads,
-                              .d_qk = p->d_qk,
-                              .d_v = p->d_v,
-                              .page_size = p->page_size,
-                              .q_stride = { p->q.stride[0], p->q.stride[1], p->q.stride[2] },
-                              .out_stride = { p->out.stride[0], p->out.stride[1], p->out.stride[2] },
-                              .lse_stride = { p->lse.stride[0], p->lse.stride[1] },
-                              .k_stride = { p->k.stride[0], p->k.stride[1], p->k.stride[2], p->k.stride[3] },
-                              .v_stride = { p->v.stride[0], p->v.stride[1], p->v.stride[2], p->v.stride[3] },
-                              .cu_seqlens_q_stride = p->cu_seqlens_q.stride[0],
-                              .lengths_stride = p->seq_lens.stride[0],
-                              .table_stride = { p->block_tables.stride[0], p->block_tables.stride[1] },
-                              .left = p->mask.left,
-                              .right = p->mask.right,
-                              .softmax_scale = p->softmax_scale,
-                              .groups = tasks < most ? tasks : most,
-                              .q_dtype = p->q.dtype,
-                              .kv_dtype = p->k.dtype,
-                              .out_dtype = p->out.dtype,
-                              .q_quads = omp_quads(&p->q),
-                              .k_quads = omp_quads(&p->k),
-                              .v_quads = omp_quads(&p->v),
-                              .cu_seqlens_q_wide = p->cu_seqlens_q.dtype == ETALON_I64,
-                              .lengths_wide = p->seq_lens.dtype == ETALON_I64 };
+    args.a = ATTENTION_OMP(p, tokens, seq_lens);
+    args.a.groups = tasks < most ? tasks : most;
+    args.a.page_size = p->page_size;
+    args.a.table = omp_address(&p->block_tables);
+    for (int i = 0; i < 4; i++) {
+        args.a.k_stride[i] = p->k.stride[i];
+        args.a.v_stride[i] = p->v.stride[i];
+    }
+    for (int i = 0; i < 2; i++)
+        args.a.table_stride[i] = p->block_tables.stride[i];
     attention_omp_descales(&args.a, &p->descale);
     return args;
 }
