@@ -12,6 +12,13 @@
 
 enum { MAX_THREADS = 1024 }; /* a typing error, rather than a machine */
 
+static etalon_status add_device(etalon_context *ctx, int32_t number)
+{
+    TRY(offload_open(number, code_objects, &ctx->device));
+    ctx->have &= ~(uint32_t)NEEDS_DEVICE | features_of_device(offload_place(ctx->device)->arch);
+    return qualify(ctx);
+}
+
 etalon_status etalon_context_create(const etalon_context_options *options, etalon_context **ctx)
 {
     REQUIRE(ctx != NULL, "context_create: ctx: NULL");
@@ -24,22 +31,19 @@ etalon_status etalon_context_create(const etalon_context_options *options, etalo
             have.threads, MAX_THREADS);
     REQUIRE(have.device >= ETALON_HOST, "context_create: device: %" PRId32 ", expected a device number or %d (none)",
             have.device, ETALON_HOST);
-    uint32_t features = features_detect() | (have.device != ETALON_HOST ? NEEDS_OFFLOAD : NEEDS_NONE);
+    uint32_t features = features_detect() | (have.device != ETALON_HOST ? NEEDS_DEVICE : NEEDS_NONE);
     TRY(features_disable(getenv("ETALON_DISABLE"), &features));
     etalon_context *made = calloc(1, sizeof *made);
     if (made == NULL)
         return etalon_reject(ETALON_ERROR_OUT_OF_MEMORY, "context_create: %zu bytes", sizeof *made);
     made->have = features;
     made->threads = have.threads;
-    const etalon_status status =
-        have.device == ETALON_HOST ? ETALON_OK : offload_open(have.device, code_objects, &made->device);
-    if (status != ETALON_OK) {
-        free(made);
-        return status;
-    }
-    qualify(made);
-    *ctx = made;
-    return ETALON_OK;
+    const etalon_status status = have.device == ETALON_HOST ? ETALON_OK : add_device(made, have.device);
+    if (status != ETALON_OK)
+        etalon_context_destroy(made);
+    else
+        *ctx = made;
+    return status;
 }
 
 const char *context_why_unqualified(const etalon_context *ctx, const struct gate_row *row)
@@ -52,8 +56,10 @@ const char *context_why_unqualified(const etalon_context *ctx, const struct gate
 
 void etalon_context_destroy(etalon_context *ctx)
 {
-    if (ctx != NULL)
+    if (ctx != NULL) {
         offload_close(ctx->device);
+        free(ctx->unqualified);
+    }
     free(ctx);
 }
 

@@ -4,8 +4,6 @@
 
 #include "features.h"
 
-enum { CONTEXT_MAX_UNQUALIFIED = 64 };
-
 /* A row that failed its known answers on the context's device. */
 typedef struct context_unqualified {
     const struct gate_row *row;
@@ -13,11 +11,11 @@ typedef struct context_unqualified {
 } context_unqualified;
 
 struct etalon_context {
-    uint32_t have;    /* features of the CPU, less those of ETALON_DISABLE */
+    uint32_t have;    /* features of the CPU and the device, less those of ETALON_DISABLE */
     int      threads; /* 0: as many as OpenMP would take */
 
-    struct offload_device *device;                               /* NULL: none; NEEDS_OFFLOAD goes with it */
-    context_unqualified    unqualified[CONTEXT_MAX_UNQUALIFIED]; /* src/qualify.c */
+    struct offload_device *device;      /* NULL: none; NEEDS_OFFLOAD goes with it */
+    context_unqualified   *unqualified; /* with room for all rows of devices; src/qualify.c */
     int                    unqualified_count;
 };
 

@@ -113,6 +113,15 @@ static etalon_status reject_name(const char *name, size_t length)
                          (int)(length < 64 ? length : 64), name, known);
 }
 
+uint32_t features_of_device(const char *arch)
+{
+    uint32_t have = NEEDS_OFFLOAD;
+    for (int i = 0; i < FEATURE_COUNT; i++)
+        if ((features[i].bit & NEEDS_DEVICE) != 0 && strcmp(features[i].option, arch) == 0)
+            have |= features[i].bit;
+    return have;
+}
+
 etalon_status features_disable(const char *list, uint32_t *have)
 {
     uint32_t left = *have;
@@ -124,7 +133,7 @@ etalon_status features_disable(const char *list, uint32_t *have)
         if (i == FEATURE_COUNT && length > 0)
             return reject_name(name, length);
         if (i < FEATURE_COUNT)
-            left &= ~features[i].bit;
+            left &= ~(features[i].bit == NEEDS_OFFLOAD ? NEEDS_DEVICE : features[i].bit);
         name += length + (name[length] == ',');
     }
     *have = left;

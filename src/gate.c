@@ -3,9 +3,11 @@
 #include <stdbool.h>
 #include <string.h>
 
-static const gate *const gates[] = { &pa_mtp_gate, &fmha_varlen_gate, &mqa_logits_gate, &merge_states_gate };
-
-enum { GATE_COUNT = sizeof gates / sizeof gates[0] };
+const gate *const gates[GATE_COUNT] = {
+#define GATE(op) &op##_gate,
+    GATES
+#undef GATE
+};
 
 etalon_status gate_copy_args(const char *op, void *copy, size_t bytes, const void *args, size_t size)
 {

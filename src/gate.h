@@ -24,8 +24,18 @@ typedef struct gate {
     int             count;
 } gate;
 
-/* The tables, in the order in which etalon_kernel_get() counts. */
-extern const gate pa_mtp_gate, fmha_varlen_gate, mqa_logits_gate, merge_states_gate;
+/* The tables, in the order in which etalon_kernel_get() counts: this list and no other. */
+#define GATES GATE(pa_mtp) GATE(fmha_varlen) GATE(mqa_logits) GATE(merge_states)
+
+#define GATE(op) extern const gate op##_gate;
+GATES
+#undef GATE
+
+#define GATE(op) +1
+enum { GATE_COUNT = GATES };
+#undef GATE
+
+extern const gate *const gates[GATE_COUNT];
 
 /* The caller's arguments over a zeroed copy, so that a caller of an older, shorter struct keeps working. */
 etalon_status gate_copy_args(const char *op, void *copy, size_t bytes, const void *args, size_t size);

@@ -15,6 +15,12 @@ void offload_close(offload_device *d)
     (void)d;
 }
 
+const launch_place *offload_place(const offload_device *d)
+{
+    (void)d;
+    return NULL;
+}
+
 #else
 
 #include <omp.h>

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define COUNT(array) (int)(sizeof array / sizeof array[0])
+
 /* Inputs are small whole numbers, so that products and sums are exact in any order; the reference on the host gives the
  * answers. A row is asked the first question of its operation that it serves: the first one is for rows that take any
  * shape, the others for rows that want the field's.
@@ -24,8 +26,9 @@ static int digit(int i)
 
 /* What became of a question. */
 typedef struct answer {
-    bool   refused; /* by the row: not a question for it */
-    char  *reason;  /* of a failure */
+    bool   only_ask; /* whether the row would serve it, without a device */
+    bool   refused;  /* by the row: not a question for it */
+    char  *reason;   /* of a failure */
     size_t bytes;
 } answer;
 
@@ -113,6 +116,8 @@ static bool mqa_answers(const etalon_context *ctx, const gate_row *row, int shap
         return failed(out);
     if (row->refuse(&problem) != NULL)
         return refused(out);
+    if (out->only_ask)
+        return true;
     return mqa_run(ctx, &a, row->name, m->got) ? mqa_compare(m, a.q.shape[0], out) : failed(out);
 }
 
@@ -262,6 +267,8 @@ static bool pa_mtp_answers(const etalon_context *ctx, const gate_row *row, int s
         return failed(out);
     if (row->refuse(&problem) != NULL)
         return refused(out);
+    if (out->only_ask)
+        return true;
     return pa_mtp_run(ctx, &a, s, row->name, &m->got) ? attention_compare(m, s, out) : failed(out);
 }
 
@@ -306,16 +313,14 @@ static bool fmha_varlen_answers(const etalon_context *ctx, const gate_row *row, 
         return failed(out);
     if (row->refuse(&problem) != NULL)
         return refused(out);
+    if (out->only_ask)
+        return true;
     return fmha_varlen_run(ctx, &a, s, row->name, &m->got) ? attention_compare(m, s, out) : failed(out);
 }
 
 /* All tables
  * ----------
  */
-enum { NEEDS_DEVICE = NEEDS_OFFLOAD };
-
-#define COUNT(array) (int)(sizeof array / sizeof array[0])
-
 static const struct known {
     const gate *table;
     int         shapes;
@@ -325,15 +330,12 @@ static const struct known {
               { &pa_mtp_gate, COUNT(pa_mtp_shapes), sizeof(attention_memory), pa_mtp_answers },
               { &fmha_varlen_gate, COUNT(fmha_varlen_shapes), sizeof(attention_memory), fmha_varlen_answers } };
 
-static bool qualifies(const etalon_context *ctx, const struct known *k, const gate_row *row, answer *a)
+static bool ask(const etalon_context *ctx, const struct known *k, const gate_row *row, answer *a)
 {
     void *memory = calloc(1, k->memory);
     bool  ok = false;
-    a->refused = true;
     if (memory == NULL)
         snprintf(a->reason, a->bytes, "not qualified: no %zu bytes for a known answer", k->memory);
-    else
-        snprintf(a->reason, a->bytes, "not qualified: no known answer is for it");
     for (int i = 0; i < k->shapes && memory != NULL && a->refused; i++) {
         a->refused = false;
         ok = k->answers(ctx, row, i, memory, a);
@@ -342,19 +344,57 @@ static bool qualifies(const etalon_context *ctx, const struct known *k, const ga
     return ok;
 }
 
-void qualify(etalon_context *ctx)
+/* An operation that is not among the known ones has no question either. */
+static bool qualifies(const etalon_context *ctx, const gate *table, const gate_row *row, answer *a)
 {
-    for (int t = 0; t < COUNT(known); t++)
-        for (int i = 0; i < known[t].table->count; i++) {
-            const gate_row *row = &known[t].table->rows[i];
-            if ((row->needs & NEEDS_DEVICE) == 0 || (row->needs & ctx->have & NEEDS_DEVICE) == 0)
+    a->refused = true;
+    snprintf(a->reason, a->bytes, "not qualified: no known answer is for it");
+    for (int i = 0; i < COUNT(known); i++)
+        if (known[i].table == table)
+            return ask(ctx, &known[i], row, a);
+    return false;
+}
+
+bool qualify_knows(const etalon_context *ctx, const gate *table, const gate_row *row)
+{
+    char   reason[160];
+    answer a = { .only_ask = true, .reason = reason, .bytes = sizeof reason };
+    return qualifies(ctx, table, row, &a);
+}
+
+static bool is_here(const etalon_context *ctx, const gate_row *row)
+{
+    return (row->needs & NEEDS_DEVICE) != 0 && (row->needs & ~ctx->have) == 0;
+}
+
+/* Room for every row: none is left without an answer. */
+static etalon_status make_room(etalon_context *ctx)
+{
+    size_t rows = 1;
+    for (int g = 0; g < GATE_COUNT; g++)
+        for (int i = 0; i < gates[g]->count; i++)
+            rows += is_here(ctx, &gates[g]->rows[i]);
+    free(ctx->unqualified);
+    ctx->unqualified_count = 0;
+    ctx->unqualified = calloc(rows, sizeof *ctx->unqualified);
+    if (ctx->unqualified == NULL)
+        return etalon_reject(ETALON_ERROR_OUT_OF_MEMORY, "context_create: %zu bytes", rows * sizeof *ctx->unqualified);
+    return ETALON_OK;
+}
+
+etalon_status qualify(etalon_context *ctx)
+{
+    TRY(make_room(ctx));
+    for (int g = 0; g < GATE_COUNT; g++)
+        for (int i = 0; i < gates[g]->count; i++) {
+            const gate_row *row = &gates[g]->rows[i];
+            if (!is_here(ctx, row))
                 continue;
-            if (ctx->unqualified_count == CONTEXT_MAX_UNQUALIFIED)
-                return;
             context_unqualified *u = &ctx->unqualified[ctx->unqualified_count];
             answer               a = { .reason = u->reason, .bytes = sizeof u->reason };
             u->row = row;
-            if (!qualifies(ctx, &known[t], row, &a))
+            if (!qualifies(ctx, gates[g], row, &a))
                 ctx->unqualified_count++;
         }
+    return ETALON_OK;
 }

@@ -1,4 +1,4 @@
-/* Features of the CPU: the table, the names of ETALON_DISABLE, detection against what the compiler's runtime says. */
+/* Features of the CPU and of devices: the table, the names of ETALON_DISABLE, detection against what the compiler's runtime says. */
 #include "testing.h"
 
 #include "context.h"
@@ -37,7 +37,7 @@ START_TEST(table_is_well_formed)
 }
 END_TEST
 
-enum { X86 = NEEDS_AMX | NEEDS_AVX2 | NEEDS_AVX512, ALL = X86 | NEEDS_NEON | NEEDS_OFFLOAD };
+enum { X86 = NEEDS_AMX | NEEDS_AVX2 | NEEDS_AVX512, ALL = X86 | NEEDS_NEON | NEEDS_DEVICE };
 
 static const struct {
     const char *list;
@@ -50,14 +50,16 @@ static const struct {
     { "avx2", ALL, ALL & ~NEEDS_AVX2, NULL },     /* that row alone */
     { "avx512", ALL, ALL & ~NEEDS_AVX512, NULL }, /* rows of AMX need both */
     { "amx", ALL, ALL & ~NEEDS_AMX, NULL },
-    { "neon", ALL, X86 | NEEDS_OFFLOAD, NULL },
-    { "offload", ALL, X86 | NEEDS_NEON, NULL },
-    { "avx512,avx2", ALL, NEEDS_AMX | NEEDS_NEON | NEEDS_OFFLOAD, NULL },
-    { ",avx2,,neon,", ALL, NEEDS_AMX | NEEDS_AVX512 | NEEDS_OFFLOAD, NULL },
+    { "neon", ALL, X86 | NEEDS_DEVICE, NULL },
+    { "offload", ALL, X86 | NEEDS_NEON, NULL }, /* and what it brings */
+    { "gfx950", ALL, ALL & ~NEEDS_GFX950, NULL },
+    { "gfx1250,neon", ALL, X86 | NEEDS_OFFLOAD | NEEDS_GFX950, NULL },
+    { "avx512,avx2", ALL, NEEDS_AMX | NEEDS_NEON | NEEDS_DEVICE, NULL },
+    { ",avx2,,neon,", ALL, NEEDS_AMX | NEEDS_AVX512 | NEEDS_DEVICE, NULL },
     { "avx2,avx2", ALL, ALL & ~NEEDS_AVX2, NULL },
     { "avx512", NEEDS_AVX2, NEEDS_AVX2, NULL }, /* only removes */
     { "amx,avx512,avx2,neon", NEEDS_NONE, NEEDS_NONE, NULL },
-    { "avx", ALL, ALL, "ETALON_DISABLE: \"avx\", expected names of amx, avx2, avx512, neon, offload" },
+    { "avx", ALL, ALL, "ETALON_DISABLE: \"avx\", expected names of amx, avx2, avx512, neon, offload, gfx950, gfx1250" },
     { "avx5120", ALL, ALL, "\"avx5120\"" },
     { "AVX2", ALL, ALL, "\"AVX2\"" },
     { "avx2, avx512", ALL, ALL, "\" avx512\"" }, /* avx2 stays, too */
@@ -66,7 +68,7 @@ static const struct {
     { "none", ALL, ALL, "\"none\"" },
     { "0123456789012345678901234567890123456789012345678901234567890123456789", ALL, ALL,
       "\"0123456789012345678901234567890123456789012345678901234567890123\", expected names of amx, avx2, avx512, "
-      "neon, offload" },
+      "neon, offload, gfx950, gfx1250" },
 };
 
 START_TEST(disable)
@@ -77,6 +79,24 @@ START_TEST(disable)
     else
         ck_assert_rejects(features_disable(lists[_i].list, &have), ETALON_ERROR_INVALID_ARGUMENT, lists[_i].words);
     ck_assert_uint_eq(have, lists[_i].want);
+}
+END_TEST
+
+static const struct {
+    const char *arch;
+    uint32_t    want;
+} devices[] = {
+    { "gfx950", NEEDS_OFFLOAD | NEEDS_GFX950 },
+    { "gfx1250", NEEDS_OFFLOAD | NEEDS_GFX1250 },
+    { "sm_90", NEEDS_OFFLOAD },
+    { "gfx9", NEEDS_OFFLOAD },
+    { "gfx9500", NEEDS_OFFLOAD },
+    { "avx2", NEEDS_OFFLOAD },
+};
+
+START_TEST(what_a_device_brings)
+{
+    ck_assert_uint_eq(features_of_device(devices[_i].arch), devices[_i].want);
 }
 END_TEST
 
@@ -185,6 +205,7 @@ static void fill(TCase *tcase)
 {
     tcase_add_test(tcase, table_is_well_formed);
     tcase_add_loop_test(tcase, disable, 0, COUNT(lists));
+    tcase_add_loop_test(tcase, what_a_device_brings, 0, COUNT(devices));
     tcase_add_test(tcase, detection_agrees_with_the_compiler);
     tcase_add_test(tcase, context_reads_the_environment);
     tcase_add_test(tcase, context_refuses_an_unknown_name);

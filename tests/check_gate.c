@@ -2,6 +2,7 @@
 #include "testing.h"
 
 #include "gate.h"
+#include "qualify.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -366,11 +367,9 @@ END_TEST
 
 /* ---- the tables of the operations ---- */
 
-static const gate *const real[] = { &pa_mtp_gate, &fmha_varlen_gate, &mqa_logits_gate, &merge_states_gate };
-
 START_TEST(real_rows_are_well_formed)
 {
-    const gate *g = real[_i];
+    const gate *g = gates[_i];
     ck_assert_int_ge(g->count, 1);
     for (int i = 0; i < g->count; i++) {
         const gate_row *row = &g->rows[i];
@@ -384,18 +383,42 @@ START_TEST(real_rows_are_well_formed)
 }
 END_TEST
 
+static const char *refuse_all(const void *problem)
+{
+    (void)problem;
+    return "never";
+}
+
+/* A row of a device without a question of src/qualify.c would never serve, whatever the device. */
+START_TEST(rows_of_devices_have_known_answers)
+{
+    etalon_context *ctx;
+    ck_assert_ok(etalon_context_create(NULL, &ctx));
+    for (int i = 0; i < gates[_i]->count; i++) {
+        gate_row row = gates[_i]->rows[i];
+        if ((row.needs & NEEDS_DEVICE) == 0)
+            continue;
+        ck_assert_msg(qualify_knows(ctx, gates[_i], &row), "%s: src/qualify.c has no problem that it takes", row.name);
+        row.refuse = refuse_all;
+        ck_assert(!qualify_knows(ctx, gates[_i], &row));
+        ck_assert(!qualify_knows(ctx, &table, &row)); /* of an operation that src/qualify.c does not have */
+    }
+    etalon_context_destroy(ctx);
+}
+END_TEST
+
 /* etalon_kernel_get counts through all rows of all tables, in order. */
 START_TEST(kernel_get)
 {
     etalon_context *ctx;
     int             index = 0;
     ck_assert_ok(etalon_context_create(NULL, &ctx));
-    for (int g = 0; g < COUNT(real); g++)
-        for (int i = 0; i < real[g]->count; i++, index++) {
-            const gate_row    *row = &real[g]->rows[i];
+    for (int g = 0; g < GATE_COUNT; g++)
+        for (int i = 0; i < gates[g]->count; i++, index++) {
+            const gate_row    *row = &gates[g]->rows[i];
             etalon_kernel_info info;
             ck_assert_ok(etalon_kernel_get(ctx, index, &info));
-            ck_assert_str_eq(info.op, real[g]->op);
+            ck_assert_str_eq(info.op, gates[g]->op);
             ck_assert_str_eq(info.name, row->name);
             ck_assert_str_eq(info.needs, gate_needs(row->needs));
             ck_assert_int_eq(info.available, (row->needs & ctx->have) == row->needs);
@@ -429,7 +452,8 @@ static void fill(TCase *tcase)
     tcase_add_test(tcase, explain_knows_no_such_row);
     tcase_add_loop_test(tcase, explain_agrees_with_choose, 0, COUNT(selections));
     tcase_add_test(tcase, copy_of_arguments);
-    tcase_add_loop_test(tcase, real_rows_are_well_formed, 0, COUNT(real));
+    tcase_add_loop_test(tcase, real_rows_are_well_formed, 0, GATE_COUNT);
+    tcase_add_loop_test(tcase, rows_of_devices_have_known_answers, 0, GATE_COUNT);
     tcase_add_test(tcase, kernel_get);
 }
 

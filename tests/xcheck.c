@@ -122,9 +122,8 @@ static xcheck_kernel row_kernel(const etalon_kernel_info *info)
 
 static const gate_row *find_row(const etalon_kernel_info *info)
 {
-    static const gate *const gates[] = { &pa_mtp_gate, &fmha_varlen_gate, &mqa_logits_gate, &merge_states_gate };
-    const gate_row          *row = NULL;
-    for (size_t i = 0; i < sizeof gates / sizeof gates[0] && row == NULL; i++)
+    const gate_row *row = NULL;
+    for (int i = 0; i < GATE_COUNT && row == NULL; i++)
         row = gate_find(gates[i], info->name);
     return row;
 }
@@ -147,25 +146,23 @@ static void add_row(session *s, const etalon_kernel_info *info, bool of_device)
     }
 }
 
-/* With a device, its rows: those that need what no context without it has. One that did not qualify there is called by
- * its name all the same. A row that this context lacks is told, and not run. */
+/* With a device, its rows: those that need what it brings. One that did not qualify there is called by its name all the
+ * same. A row that this context lacks is told, and not run. */
 static bool add_rows(session *s)
 {
-    etalon_context    *ctx, *host;
+    etalon_context    *ctx;
     etalon_kernel_info info;
-    if (create_context(s, 0, &ctx) != ETALON_OK || etalon_context_create(NULL, &host) != ETALON_OK)
+    if (create_context(s, 0, &ctx) != ETALON_OK)
         return complain("%s", etalon_last_error()), false;
-    const uint32_t devices = NEEDS_OFFLOAD | (ctx->have & ~host->have);
     for (int i = 0; etalon_kernel_get(ctx, i, &info) == ETALON_OK; i++) {
         const gate_row *row = find_row(&info);
-        const bool      of_device = (row->needs & devices) != 0;
+        const bool      of_device = (row->needs & NEEDS_DEVICE) != 0;
         const bool      lacking = (row->needs & ~ctx->have & ~NEEDS_NAME) != 0;
         if (!lacking && of_device == (s->o.device != ETALON_HOST))
             add_row(s, &info, of_device);
         else if (lacking && !s->o.json && !s->is_child)
             printf("# skip %s: not available here (needs %s)\n", info.name, info.needs);
     }
-    etalon_context_destroy(host);
     etalon_context_destroy(ctx);
     return true;
 }

@@ -323,7 +323,7 @@ etalon_context *xcheck_broken_context(const xcheck_kernel *k, int32_t device, ch
     offload_close(ctx->device);
     ctx->device = NULL;
     if (objects != NULL && offload_open(device, objects, &ctx->device) == ETALON_OK) {
-        ctx->have |= NEEDS_OFFLOAD;
+        ctx->have |= features_of_device(device_arch(ctx));
         return ctx;
     }
     if (objects != NULL)
