@@ -9,8 +9,7 @@ m4_define([etalon_offload_archs], [gfx950 gfx1250 sm_90])
 
 # ETALON_OFFLOAD
 # OFFLOAD_CFLAGS and OFFLOAD_LIBS; HAVE_OFFLOAD as an Automake conditional and, for the rows in src/*_kernels.def, as a
-# macro in AM_CFLAGS; HAVE_GFX950, HAVE_GFX1250, HAVE_SM_90 (kernels for it are embedded) as conditionals; AMDGCN_CC,
-# NVPTX_CC; HAVE_AMDGCN for the simulator's tests; etalon_offload and etalon_kernel_objects for the summary.
+# macro in AM_CFLAGS; HAVE_GFX950, HAVE_GFX1250, HAVE_SM_90 (kernels for it are embedded) as both; AMDGCN_CC, NVPTX_CC; HAVE_AMDGCN for the simulator's tests; etalon_offload and etalon_kernel_objects for the summary.
 AC_DEFUN([ETALON_OFFLOAD], [
 AC_ARG_WITH([offload-archs],
     [AS_HELP_STRING([--with-offload-archs=LIST],
@@ -127,12 +126,14 @@ AC_CACHE_CHECK([whether $NVPTX_CC writes PTX for sm_90], [etalon_cv_nvptx],
      rm -f conftest.cu conftest.ptx])
 ])
 
-# HAVE_<ARCH>: an image for it, and a compiler for its kernels.
+# HAVE_<ARCH>: an image for it, and a compiler for its kernels. The macro is for rows of one architecture.
 AC_DEFUN([ETALON_KERNEL_OBJECTS], [
 etalon_kernel_objects=
 for etalon_arch in $etalon_images; do
     AS_CASE(["$etalon_arch:$etalon_cv_nvptx:$etalon_cv_amdgcn "],
-        [gfx*:*" $etalon_arch "* | sm_90:yes:*], [etalon_kernel_objects="$etalon_kernel_objects $etalon_arch"])
+        [gfx*:*" $etalon_arch "* | sm_90:yes:*],
+            [etalon_kernel_objects="$etalon_kernel_objects $etalon_arch"
+             AM_CFLAGS="$AM_CFLAGS -DHAVE_`AS_ECHO(["$etalon_arch"]) | tr a-z A-Z`"])
 done
 AS_IF([test -n "$etalon_kernel_objects"], [etalon_kernel_objects="on:$etalon_kernel_objects"],
       [test -z "$etalon_images"], [etalon_kernel_objects="off: no offload"],

@@ -17,12 +17,12 @@
             "object_" #stem "_" #arch "_end:\n"                                          \
             ".byte 0\n"                                                                  \
             ".popsection\n");
-#include "hip/objects.def"
+#include "src/code_objects.def"
 #undef OBJECT
 
 const code_object code_objects[] = {
 #define OBJECT(stem, arch, file) { #stem, #arch, object_##stem##_##arch, object_##stem##_##arch##_end },
-#include "hip/objects.def"
+#include "src/code_objects.def"
 #undef OBJECT
     { NULL, NULL, NULL, NULL },
 };
@@ -95,6 +95,14 @@ int code_object_uses(const code_object *object, code_object_use *use)
         .scratch_bytes = word_at(descriptor + DESCRIPTOR_SCRATCH),
     };
     return 1;
+}
+
+const code_object *code_object_find(const char *stem, const char *arch)
+{
+    for (const code_object *o = code_objects; o->stem != NULL; o++)
+        if (strcmp(o->stem, stem) == 0 && strcmp(o->arch, arch) == 0)
+            return o;
+    return NULL;
 }
 
 etalon_status etalon_code_object_get(int index, etalon_code_object_info *info)

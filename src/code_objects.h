@@ -1,4 +1,5 @@
-/* The kernels for GPUs that this library carries: one object for each kernel and architecture, made by hip/local.mk. */
+/* The kernels for GPUs that this library carries: one object for each kernel and architecture, made by hip/local.mk and
+ * asm/local.mk. */
 #ifndef ETALON_CODE_OBJECTS_H
 #define ETALON_CODE_OBJECTS_H
 
@@ -19,6 +20,9 @@ typedef struct code_object_use {
 
 /* Ends with a stem of NULL. */
 extern const code_object code_objects[];
+
+/* NULL: there is none. */
+const code_object *code_object_find(const char *stem, const char *arch);
 
 static inline size_t code_object_bytes(const code_object *object)
 {

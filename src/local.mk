@@ -61,7 +61,19 @@ if HAVE_OFFLOAD
 endif
 # By a variable, since the rule for the object is Automake's.
 code_objects = %D%/liboffload_la-code_objects.lo
-$(code_objects): hip/objects.def
+$(code_objects): %D%/code_objects.def
+
+# OBJECT(stem, arch, "file") for each of asm/ARCH/STEM.co and hip/STEM.ARCH.co; make runs in the directory that the names
+# start from.
+CLEANFILES += %D%/code_objects.def
+%D%/code_objects.def: $(asm_objects) $(hip_objects) Makefile
+	$(AM_V_GEN)$(MKDIR_P) %D% && for file in $(asm_objects) $(hip_objects); do \
+	    name=$${file##*/}; stem=$${name%%.*}; \
+	    case $$file in \
+	    asm/*) arch=$${file#asm/}; arch=$${arch%%/*} ;; \
+	    *) arch=$${name#*.}; arch=$${arch%.*} ;; \
+	    esac; \
+	    echo "OBJECT($$stem, $$arch, \"$$file\")"; done >$@
 
 # Host kernels: a library for each instruction set, since no other code may be built with its flags.
 kernel_headers = \

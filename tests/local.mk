@@ -243,7 +243,7 @@ endif
 endif
 endif
 endif
-$(offload_objects): %D%/offload/probe.h $(hip_headers)
+$(offload_objects): %D%/offload/probe.h $(hip_headers) src/code_objects.def
 CLEANFILES += $(offload_objects)
 
 # The programs' --device, and kernels that are broken on purpose.

@@ -1,0 +1,24 @@
+# Kernels for AMD's GPUs by hand: %D%/<arch>/<stem>.s, the object beside it. The C preprocessor runs first, so that a
+# kernel may share the offsets of its arguments with the host's struct.
+asm_kernels_gfx950 =
+asm_kernels_gfx1250 =
+asm_headers =
+EXTRA_DIST += $(asm_kernels_gfx950) $(asm_kernels_gfx1250) $(asm_headers)
+
+SUFFIXES += .s .co
+asm_objects =
+if HAVE_GFX950
+asm_objects += $(asm_kernels_gfx950:.s=.co)
+endif
+if HAVE_GFX1250
+asm_objects += $(asm_kernels_gfx1250:.s=.co)
+endif
+CLEANFILES += $(asm_objects)
+
+ASM_FLAGS = --target=amdgcn-amd-amdhsa -x assembler-with-cpp -Wall -I$(top_srcdir)/%D% -I$(top_srcdir)/hip
+
+.s.co:
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && arch=$(@D) && \
+	$(AMDGCN_CC) $(ASM_FLAGS) -mcpu=$${arch##*/} -I$(top_srcdir)/%D%/$${arch##*/} $< -o $@
+
+$(asm_objects): $(asm_headers)
