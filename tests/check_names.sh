@@ -23,8 +23,21 @@ defines() { # FILE SYMBOL
     esac
 }
 
+# A kernel of one architecture is a row whose function, of the same name, src/ has beside it.
+kernel_of() { # STEM
+    for file in "hip/$1.hip" "asm/${1##*_}/$1.s"; do
+        if [ -f "$file" ]; then
+            echo "$file"
+            return
+        fi
+    done
+}
+
 check_row() { # ROOT STEM
-    file=$(file_of "$2")
+    case $2 in
+    *_gfx950 | *_gfx1250 | *_sm90) file=$(kernel_of "$2") ;;
+    *) file=$(file_of "$2") ;;
+    esac
     if ! echo "$2" | grep -Eq "^$1$tokens$target\$"; then
         not_ok "$2" "expected $1[_token...]_target, tokens in the order dtype, dims, group, page, q, causal"
     elif [ -z "$file" ]; then
@@ -49,18 +62,44 @@ for def in src/*_kernels.def; do
     done
 done
 
-# The other way: a kernel's file without a row is a kernel that nobody can call. On a device a row may take several
-# kernels: root _stage {_token} _target are of the row root {_token} _target.
-for file in ref/*_ref.c ref/*_model.c src/*_generic.c src/*_neon.c src/*_avx2.c src/*_avx512.c src/*_amx.c src/*_omp.c hip/*.hip asm/*/*.s; do
+# The other way: a kernel's file without a row is a kernel that nobody can call.
+for file in ref/*_ref.c ref/*_model.c src/*_generic.c src/*_neon.c src/*_avx2.c src/*_avx512.c src/*_amx.c src/*_omp.c; do
+    [ -f "$file" ] || continue
+    stem=$(basename "$file" .c)
+    case $stems in
+    *" $stem "*) ;;
+    *) not_ok "$file" "no row in src/*_kernels.def names $stem" ;;
+    esac
+    defines "$file" "etalon_$stem" || not_ok "$file" "it does not define etalon_$stem"
+done
+
+# On a device a row may take several kernels: root _stage {_token} _target is of a row of that root and target that has
+# these tokens, perhaps among others.
+is_of_a_row() { # STEM
+    pattern=$(echo "$1" | sed -E -e 's/_(plan|reduce)(_|$)/\2/' -e 's/(_([hd][0-9]+(x[0-9]+)?|e4m3|bf16|f32|gqa[0-9]+|page[0-9]+|q[0-9]+|causal))/*\1/g' -e 's/_([a-z0-9]+)$/*_\1/')
+    [ "$pattern" != "$1" ] || return 1
+    for row in $stems; do
+        # shellcheck disable=SC2254 # a pattern
+        case $row in
+        $pattern) return 0 ;;
+        esac
+    done
+    return 1
+}
+
+for file in hip/*.hip asm/*/*.s; do
     [ -f "$file" ] || continue
     stem=$(basename "$file" | sed 's/\.[a-z]*$//')
-    row=$stem
-    case $file in
-    hip/* | asm/*) row=$(echo "$stem" | sed -E 's/_(plan|reduce)(_|$)/\2/') ;;
-    esac
     case $stems in
-    *" $row "*) ;;
-    *) not_ok "$file" "no row in src/*_kernels.def names $row" ;;
+    *" $stem "*) ;;
+    *)
+        if ! echo "$stem" | grep -Eq '_(plan|reduce)_' || ! is_of_a_row "$stem"; then
+            not_ok "$file" "no row in src/*_kernels.def is $stem, nor one that it may be a stage of"
+        fi
+        ;;
+    esac
+    case $file in
+    asm/*) [ "$(basename "$(dirname "$file")")" = "${stem##*_}" ] || not_ok "$file" "expected in asm/${stem##*_}" ;;
     esac
     defines "$file" "etalon_$stem" || not_ok "$file" "it does not define etalon_$stem"
 done
