@@ -105,19 +105,16 @@ static int complain(const char *format, ...)
 /* Kernels
  * ------- */
 
-/* Rows compute on FP8 units if they are a `_model`, or if their stem has a token that says so. */
 static xcheck_kernel row_kernel(const etalon_kernel_info *info)
 {
     tensorfile_error error;
-    const size_t     length = strlen(info->name);
-    const bool       model = length > 6 && strcmp(info->name + length - 6, "_model") == 0;
-    const bool       logits = strcmp(info->op, "mqa_logits") == 0;
-    const bool       fp8 = strstr(info->name, "_e4m3_") != NULL;
+    const char      *target = strrchr(info->name, '_');
+    const bool       model = strcmp(target, "_model") == 0 && strcmp(info->op, "mqa_logits") != 0;
     return (xcheck_kernel){ .op = oracle_find_op(info->op, &error),
                             .name = info->name,
                             .row = info->name,
-                            .class = model || fp8 ? BOUND_FP8 : BOUND_FP32,
-                            .model = model && !logits };
+                            .class = bound_class_of(info->name),
+                            .model = model };
 }
 
 static const gate_row *find_row(const etalon_kernel_info *info)

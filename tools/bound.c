@@ -345,6 +345,14 @@ static bool visible(const bound *b, int64_t m, int64_t n)
     return b->window[2 * m] <= n && n < b->window[2 * m + 1];
 }
 
+bound_class bound_class_of(const char *kernel)
+{
+    static const char suffix[] = "_model";
+    const size_t      length = strlen(kernel), tail = sizeof suffix - 1;
+    const bool        model = length > tail && strcmp(kernel + length - tail, suffix) == 0;
+    return model || strstr(kernel, "_e4m3_") != NULL ? BOUND_FP8 : BOUND_FP32;
+}
+
 /* Elements
  * --------
  */

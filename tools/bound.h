@@ -34,6 +34,10 @@
 
 typedef enum bound_class { BOUND_FP32, BOUND_FP8 } bound_class;
 
+/* That of a row by its name: FP8 for a `_model`, and for a kernel whose dtype token is e4m3, which computes on FP8 matrix
+ * units. */
+bound_class bound_class_of(const char *kernel);
+
 /* What the bounds of one problem are made of. */
 typedef struct bound {
     const oracle_problem *problem;

@@ -362,18 +362,10 @@ static bool judge_output(const check *c, subject *s, int output, const etalon_te
     return true;
 }
 
-/* Rows that round as the GPU kernels do are named for it, and are held to the bound of those. */
-static bound_class row_class(const char *kernel)
-{
-    static const char suffix[] = "_model";
-    const size_t      length = strlen(kernel), tail = sizeof suffix - 1;
-    return length > tail && strcmp(kernel + length - tail, suffix) == 0 ? BOUND_FP8 : BOUND_FP32;
-}
-
 static bool check_computed(check *c, subject *s, const char *kernel, const oracle_result *computed,
                            tensorfile_error *error)
 {
-    line l = { .kernel = kernel, .class = row_class(kernel) };
+    line l = { .kernel = kernel, .class = bound_class_of(kernel) };
     for (int i = 0; i < s->problem.op->output_count; i++)
         if (s->expected[i].data != NULL &&
             !judge_output(c, s, i, &computed->tensor[i], &s->expected[i], true, &l, error))
@@ -555,7 +547,7 @@ static void note_unknown(const subject *s)
 static bound_class class_needed(const check *c, const subject *s)
 {
     const bool result = has_any(s->result) && c->file_class == BOUND_FP8;
-    const bool row = has_any(s->expected) && (c->all || row_class(s->row) == BOUND_FP8);
+    const bool row = has_any(s->expected) && (c->all || bound_class_of(s->row) == BOUND_FP8);
     return result || row ? BOUND_FP8 : BOUND_FP32;
 }
 
