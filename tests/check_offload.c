@@ -1,6 +1,7 @@
 /* Calls served by a device, on the GPUs that OpenMP sees, which tests/check_offload.sh simulates; ETALON_DEVICES says how
  * many there have to be. Mostly of mqa_logits, the simplest operation; tests/xcheck.c runs all rows on all kinds of cases.
  *   check_offload           everything but what follows
+ *   check_offload rows      all rows that the device has: for contexts without ETALON_DISABLE
  *   check_offload none      no device there, whatever the reason
  *   check_offload few       for valgrind: a call of each kind
  *   check_offload failing   kernels that fail, as ETALON_SIM_LIMIT makes them
@@ -153,6 +154,17 @@ static void note_taken(void *user, const char *kernel, const char *reason)
         ((chosen *)user)->row = kernel;
 }
 
+/* ETALON_DISABLE from here on; what it was. */
+static const char *disable(const char *list)
+{
+    static char kept[2][64];
+    static int  turn;
+    const char *was = getenv("ETALON_DISABLE");
+    snprintf(kept[turn ^= 1], sizeof kept[0], "%s", was == NULL ? "" : was);
+    setenv("ETALON_DISABLE", list, 1);
+    return kept[turn];
+}
+
 /* Which row serves: the device's where the context has one, the host's otherwise, unless ETALON_DISABLE says so. */
 START_TEST(rows_that_serve)
 {
@@ -165,12 +177,12 @@ START_TEST(rows_that_serve)
     ck_assert_ok(etalon_mqa_logits_explain(ctx, &c.args, note_taken, &taken));
     ck_assert_str_eq(taken.row, "mqa_logits_omp");
     etalon_context_destroy(ctx);
-    setenv("ETALON_DISABLE", "offload", 1);
+    const char *kept = disable("offload");
     ck_assert_ok(create(0, &ctx));
     ck_assert_ok(etalon_mqa_logits_explain(ctx, &c.args, note_taken, &taken));
     ck_assert_str_ne(taken.row, "mqa_logits_omp");
     etalon_context_destroy(ctx);
-    unsetenv("ETALON_DISABLE");
+    disable(kept);
     ck_assert_ok(create(ETALON_HOST, &ctx));
     c.args.kernel = "mqa_logits_omp";
     ck_assert_rejects(etalon_mqa_logits(ctx, &c.args, no_workspace), ETALON_ERROR_UNSUPPORTED,
@@ -660,13 +672,13 @@ START_TEST(objects_use_what_they_say)
 END_TEST
 
 /* Rows that need a device and nothing that this context lacks. */
-static int device_rows(const etalon_context *ctx, uint32_t needs, const gate_row *rows[64])
+static int device_rows(const etalon_context *ctx, const gate_row *rows[64])
 {
     int count = 0;
     for (int g = 0; g < GATE_COUNT; g++)
         for (int i = 0; i < gates[g]->count; i++) {
             const gate_row *row = &gates[g]->rows[i];
-            if ((row->needs & needs) == 0 || (row->needs & ~ctx->have) != 0)
+            if ((row->needs & NEEDS_DEVICE) == 0 || (row->needs & ~ctx->have) != 0)
                 continue;
             ck_assert_int_lt(count, 64);
             rows[count++] = row;
@@ -692,7 +704,7 @@ START_TEST(wrong_kernels_do_not_serve)
     const gate_row *rows[64];
     mqa_logits_make(&c, &r, 4, 70, 4, 64);
     ck_assert_ok(create(0, &ctx));
-    const int count = device_rows(ctx, NEEDS_DEVICE, rows);
+    const int count = device_rows(ctx, rows);
     ck_assert_int_ge(count, 3);
     for (int i = 0; i < ctx->unqualified_count; i++) /* those of the library do serve */
         ck_abort_msg("%s: %s", ctx->unqualified[i].row->name, ctx->unqualified[i].reason);
@@ -724,6 +736,34 @@ START_TEST(wrong_kernels_do_not_serve)
     cases_untouched(&c.args.logits, "logits of a kernel that writes none");
     etalon_context_destroy(ctx);
     cases_free(&c.memory);
+}
+END_TEST
+
+/* Those of the device's architecture are there, those of others are not, and ETALON_DISABLE takes them away. */
+START_TEST(rows_of_one_architecture)
+{
+    static const char *const lists[] = { "", "gfx950", "gfx1250", "gfx950,gfx1250", "offload" };
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        etalon_context    *ctx;
+        etalon_kernel_info info;
+        uint32_t           want, seen = NEEDS_NONE;
+        const char        *kept = disable(lists[i]);
+        ck_assert_ok(create(0, &ctx));
+        disable(kept);
+        want = features_of_device(offload_place(ctx->device)->arch);
+        ck_assert_ok(features_disable(lists[i], &want));
+        ck_assert_uint_eq(ctx->have & NEEDS_DEVICE, want);
+        for (int g = 0, index = 0; g < GATE_COUNT; g++)
+            for (int row = 0; row < gates[g]->count; row++, index++) {
+                const uint32_t needs = gates[g]->rows[row].needs & NEEDS_DEVICE;
+                ck_assert_ok(etalon_kernel_get(ctx, index, &info));
+                ck_assert_msg(needs == NEEDS_NONE || info.available == ((needs & ~want) == 0), "%s with \"%s\"",
+                              info.name, lists[i]);
+                seen |= needs;
+            }
+        ck_assert_uint_ne(seen & NEEDS_OFFLOAD, 0);
+        etalon_context_destroy(ctx);
+    }
 }
 END_TEST
 
@@ -763,6 +803,11 @@ static void fill(TCase *tcase)
     tcase_add_test(tcase, streams);
     tcase_add_test(tcase, stages_on_a_stream);
     tcase_add_test(tcase, objects_use_what_they_say);
+}
+
+static void fill_rows(TCase *tcase)
+{
+    tcase_add_test(tcase, rows_of_one_architecture);
     tcase_add_test(tcase, wrong_kernels_do_not_serve);
 }
 
@@ -791,6 +836,7 @@ int main(int argc, char **argv)
     setenv("CK_FORK", "no", 1);
     return testing_main("offload", strcmp(which, "none") == 0      ? fill_none
                                    : strcmp(which, "few") == 0     ? fill_few
+                                   : strcmp(which, "rows") == 0    ? fill_rows
                                    : strcmp(which, "failing") == 0 ? fill_failing
                                                                    : fill);
 }

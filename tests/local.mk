@@ -221,7 +221,7 @@ SIM_TEST_LDADD = sim/libsim.la $(CHECK_LIBS) $(LIBM)
 %C%_check_sim_hsa_LDADD = $(CHECK_LIBS) $(LIBM)
 
 # Devices: programs that check_offload.sh runs on simulated ones, and a kernel for them.
-EXTRA_DIST += %D%/check_offload.sh %D%/check_valgrind.sh %D%/offload/loader.c %D%/offload/probe.h %D%/offload/probe.hip \
+EXTRA_DIST += %D%/check_offload.sh %D%/check_valgrind.sh %D%/devices.sh %D%/offload/loader.c %D%/offload/probe.h %D%/offload/probe.hip \
 	%D%/offload/valgrind.supp %D%/offload/wrong.hip
 offload_objects = \
 	%D%/offload/probe.gfx950.co \
