@@ -122,6 +122,14 @@ uint32_t features_of_device(const char *arch)
     return have;
 }
 
+const char *features_arch(uint32_t needs)
+{
+    for (int i = 0; i < FEATURE_COUNT; i++)
+        if ((needs & features[i].bit & NEEDS_DEVICE & ~NEEDS_OFFLOAD) != 0)
+            return features[i].option;
+    return NULL;
+}
+
 etalon_status features_disable(const char *list, uint32_t *have)
 {
     uint32_t left = *have;

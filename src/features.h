@@ -16,6 +16,9 @@ enum {
 /* What a device of that architecture brings. */
 uint32_t features_of_device(const char *arch);
 
+/* The architecture that these needs are of: "gfx950"; NULL: none in particular. */
+const char *features_arch(uint32_t needs);
+
 /* What this CPU has and its operating system saves at a switch of threads. */
 uint32_t features_detect(void);
 

@@ -985,6 +985,94 @@ void fmha_varlen_draw_far(fmha_varlen_case *c, rng *r)
     fmha_varlen_make(c, r, &s);
 }
 
+/* Shapes of the field
+ * ------------------- */
+
+static attention_shape draw_tuned(rng *r)
+{
+    attention_shape s = draw_shape(r);
+    s.b = RNG_PICK(r, 1, 2, 3);
+    s.hkv = RNG_PICK(r, 1, 1, 2);
+    s.kv = ETALON_E4M3FN;
+    s.out = rng_chance(r, 75) ? ETALON_BF16 : ETALON_F32;
+    s.index = rng_chance(r, 90) ? ETALON_I32 : ETALON_I64;
+    s.strided = rng_chance(r, 10);
+    s.window_left = rng_chance(r, 10) ? s.window_left : 0;
+    s.window_right = rng_chance(r, 10) ? s.window_right : 0;
+    return s;
+}
+
+/* 1 to 4 tokens to verify, ragged, by 16, 8 or 4 query heads a KV head. */
+void pa_mtp_draw_tuned(pa_mtp_case *c, rng *r)
+{
+    int64_t         q_lens[DRAW_BATCH], k_lens[DRAW_BATCH];
+    attention_shape s = draw_tuned(r);
+    s.hq = s.hkv * RNG_PICK(r, 16, 8, 4);
+    s.dqk = s.dv = 256;
+    s.q = rng_chance(r, 80) ? ETALON_BF16 : ETALON_E4M3FN;
+    s.page_size = 16;
+    s.spare_pages = rng_below(r, 4);
+    s.layout = rng_chance(r, 15) ? ETALON_KV_HND : ETALON_KV_NHD;
+    s.interleaved = rng_chance(r, 30);
+    for (int64_t b = 0; b < s.b; b++) {
+        q_lens[b] = rng_chance(r, 90) ? rng_between(r, 1, 4) : rng_below(r, 9);
+        k_lens[b] = rng_chance(r, 90) ? q_lens[b] + draw_length(r) : draw_length(r);
+    }
+    trim(&s, q_lens, k_lens, DRAW_FAR_WORK);
+    pa_mtp_make(c, r, &s);
+}
+
+/* Prefill, with any number of query heads a KV head. */
+void fmha_varlen_draw_tuned(fmha_varlen_case *c, rng *r)
+{
+    int64_t         q_lens[DRAW_BATCH], k_lens[DRAW_BATCH];
+    attention_shape s = draw_tuned(r);
+    s.hq = s.hkv * RNG_PICK(r, 1, 1, 2, 3, 4, 8);
+    s.dqk = 192;
+    s.dv = 128;
+    s.q = ETALON_E4M3FN;
+    s.give_max_seqlens = rng_chance(r, 50);
+    for (int64_t b = 0; b < s.b; b++) {
+        q_lens[b] = draw_length(r);
+        k_lens[b] = rng_chance(r, 30) ? q_lens[b] : draw_length(r);
+    }
+    trim(&s, q_lens, k_lens, DRAW_FAR_WORK);
+    fmha_varlen_make(c, r, &s);
+}
+
+typedef enum windows { ALL_KEYS, CAUSAL, REQUESTS, SLIDING, ANY, WITH_EMPTY, WINDOWS } windows;
+
+/* [first, end) of row m of `rows`, over n keys. */
+static void draw_one_window(rng *r, windows kind, int64_t m, int64_t rows, int64_t n, int64_t *first, int64_t *end)
+{
+    const int64_t causal = n - rows + m + 1, request = 1 + rows / 3;
+    *first = 0;
+    *end = n;
+    switch (kind) {
+    case ALL_KEYS:
+    case WINDOWS:
+        break;
+    case CAUSAL:
+        *end = causal;
+        break;
+    case REQUESTS: /* rows of a request see its keys alone */
+        *first = m / request * request * n / rows;
+        *end = (m / request + 1) * request * n / rows;
+        break;
+    case SLIDING:
+        *end = causal;
+        *first = causal - 33;
+        break;
+    case ANY: /* at no boundary of a tile */
+        *first = rng_below(r, n + 1);
+        *end = rng_below(r, n + 8);
+        break;
+    case WITH_EMPTY:
+        *end = m % 2 == 0 ? causal : 0;
+        break;
+    }
+}
+
 static void mqa_logits_from(mqa_logits_case *c, rng *r, int64_t *mnhd, int64_t work)
 {
     while (mnhd[0] * mnhd[1] * mnhd[2] * mnhd[3] > work)
@@ -1021,6 +1109,24 @@ void mqa_logits_draw_far(mqa_logits_case *c, rng *r)
     int64_t rows[4] = { rng_between(r, 1, 300), draw_length(r), RNG_PICK(r, 1, 4, 32, 64), RNG_PICK(r, 1, 8, 13) };
     int64_t *const kinds[3] = { few, many, rows };
     mqa_logits_from(c, r, kinds[rng_below(r, 3)], DRAW_FAR_WORK);
+}
+
+void mqa_logits_draw_tuned(mqa_logits_case *c, rng *r)
+{
+    const windows kind = (windows)rng_below(r, WINDOWS);
+    int64_t       mnhd[4] = { RNG_PICK(r, 1, 2, 3, 7, 17, 31, 32, 33), draw_length(r), RNG_PICK(r, 32, 64), 128 };
+    while (mnhd[0] * mnhd[1] * mnhd[2] * mnhd[3] > 2 * DRAW_FAR_WORK)
+        mnhd[0] > mnhd[1] ? (mnhd[0] /= 2) : (mnhd[1] /= 2);
+    mqa_logits_tensors(c, rng_chance(r, 15) ? r : NULL, mnhd, ETALON_E4M3FN, ETALON_E4M3FN, ETALON_I32, ETALON_I32);
+    mqa_logits_values(c, r);
+    for (int64_t m = 0; m < mnhd[0]; m++) {
+        int64_t first, end;
+        draw_one_window(r, kind, m, mnhd[0], mnhd[1], &first, &end);
+        cases_set(&c->args.cu_seqlen_ks, m, (double)first);
+        cases_set(&c->args.cu_seqlen_ke, m, (double)end);
+    }
+    c->args.clean_logits = rng_chance(r, 50);
+    cases_seal(&c->memory);
 }
 
 void merge_states_draw(merge_states_case *c, rng *r)

@@ -198,6 +198,11 @@ void fmha_varlen_draw_far(fmha_varlen_case *c, rng *r);
 void mqa_logits_draw_far(mqa_logits_case *c, rng *r);
 void merge_states_draw(merge_states_case *c, rng *r);
 
+/* Of the shapes that rows of one architecture are tuned for, mostly in the layouts that they take. */
+void pa_mtp_draw_tuned(pa_mtp_case *c, rng *r);
+void fmha_varlen_draw_tuned(fmha_varlen_case *c, rng *r);
+void mqa_logits_draw_tuned(mqa_logits_case *c, rng *r);
+
 /* Key j of sequence b in a cache: [Hkv, D]. */
 etalon_tensor pa_mtp_slot(const etalon_pa_mtp_args *args, const etalon_tensor *cache, int64_t b, int64_t j);
 

@@ -1,31 +1,11 @@
 #!/bin/sh
 # The programs' --device on simulated GPUs: etalon, bench, and xcheck over the rows of devices and over kernels that are
 # broken on purpose. ETALON_SEED draws other cases for the rows.
-#   ETALON_OFFLOAD, ETALON_SIM_LIBRARIES   as in check_offload.sh
 . "${top_srcdir:-.}/tests/tap.sh"
-
+. "$top_srcdir/tests/devices.sh"
+devices_set_up device
 xcheck=$top_builddir/tests/xcheck bench=$top_builddir/bench/bench
 seed=20261129
-case $ETALON_OFFLOAD in
-on*) ;;
-*) skip_all "offload is $ETALON_OFFLOAD" ;;
-esac
-[ -x "$top_builddir/tests/check_launch" ] || skip_all 'it takes Check, the simulator, and offloading to gfx950 and gfx1250'
-dir=$(mktemp -d "${TMPDIR:-/tmp}/etalon-device.XXXXXX") || exit 99
-trap 'rm -rf "$dir"' EXIT INT TERM
-
-# clean COMMAND...: whatever the caller's environment says about devices.
-clean() {
-    env -u OMP_TARGET_OFFLOAD -u OMP_DEFAULT_DEVICE -u ROCR_VISIBLE_DEVICES -u HIP_VISIBLE_DEVICES -u ETALON_DISABLE \
-        CUDA_VISIBLE_DEVICES= ETALON_BROKEN_OBJECTS="$top_builddir/tests/offload/broken" "$@" >"$dir/out" 2>"$dir/err"
-}
-
-# on ARCH COMMAND...: a finding of the simulator is a failure.
-on() {
-    arch=$1
-    shift
-    clean LD_LIBRARY_PATH="$ETALON_SIM_LIBRARIES" ETALON_SIM_ARCH="$arch" ETALON_SIM_EXIT=1 "$@"
-}
 
 # expect CODE WHAT PATTERN COMMAND...: the exit status, and a line on either stream (none if PATTERN is empty).
 expect() {
@@ -48,6 +28,18 @@ $(cat "$dir/err" "$dir/out")"
 # ------
 vector=$ETALON_VECTORS/mqa_logits-multi_req.safetensors
 for arch in gfx950 gfx1250; do
+    # Those of one architecture are there on that alone: all that the build has of it, whose objects say so, too.
+    expect 0 "all rows, $arch" '^mqa_logits  *mqa_logits_omp  *yes  *a device$' on_all $arch "$ETALON" list --device 0
+    cp "$dir/out" "$dir/all"
+    own=$(grep -c " yes  *a $arch device" "$dir/all")
+    objects=$(clean "$ETALON" list --objects; grep -c "_$arch  *$arch " "$dir/out")
+    if [ "$own" -eq "$(grep -c "  a $arch device" "$dir/all")" ] && [ "$own" -le "$objects" ] &&
+        ! grep ' yes ' "$dir/all" | grep '  a gfx[0-9]* device' | grep -vq "  a $arch device"; then
+        ok "rows of $arch alone: $own"
+    else
+        not_ok "rows of $arch alone" "$own of them, $objects objects
+$(cat "$dir/all")"
+    fi
     expect 0 "list, $arch" '^mqa_logits  *mqa_logits_omp  *yes  *a device$' on $arch "$ETALON" list --device 0
     expect 0 "list --json, $arch" '"kernel":"pa_mtp_omp","needs":"a device","available":true,"reason":null}$' \
         on $arch "$ETALON" list --device 0 --json
@@ -108,29 +100,51 @@ expect 2 'bench with a device that is no number' '--device: "x"' clean "$bench" 
 
 # xcheck: rows
 # ------------
-# check_rows ARCH SCHEDULE OP CASES: every row by every route. The simulator is slow: some seconds, by small cases; with
-# a sanitizer it is ten times slower.
-largest=500000
-nm "$xcheck" | grep -q __asan_init && largest=100000
-check_rows() {
-    on "$1" ETALON_SIM_SEED="$2" "$xcheck" --device 0 --op "$3" --cases "$4" --largest $largest
-    code=$?
+# every_row WHAT ROWS CODE: of the last command, by every route, on some cases each.
+every_row() {
     routes=$(grep -c ': [1-9][0-9]* passed, [0-9]* refused, 0 failed' "$dir/out")
-    rows=$("$ETALON" list | grep -c "^$3 .*  a device")
-    if [ $code -eq 0 ] && [ "$rows" -gt 0 ] && [ "$routes" -eq $((3 * rows)) ]; then
-        ok "rows of $3 on $1, schedule $2: $rows, by 3 routes each"
+    if [ "$3" -eq 0 ] && [ "$2" -gt 0 ] && [ "$routes" -eq $((3 * $2)) ]; then
+        ok "$1: $2, by 3 routes each"
     else
-        not_ok "rows of $3 on $1, schedule $2" "exit $code, $routes of $((3 * rows)) lines
+        not_ok "$1" "exit $3, $routes of $((3 * $2)) lines
 $(cat "$dir/err" "$dir/out")"
     fi
     sed -n -e '/^# [a-z]/p' -e '/ passed, .* failed/s/^/# /p' "$dir/out"
 }
-check_rows gfx950 0 mqa_logits 24
-check_rows gfx950 2 pa_mtp 14
-check_rows gfx950 1 fmha_varlen 30
-check_rows gfx1250 3 mqa_logits 24
-check_rows gfx1250 0 pa_mtp 14
-check_rows gfx1250 6 fmha_varlen 30
+
+# check_rows ARCH SCHEDULE OP CASES: rows of all architectures. The simulator is slow: some seconds, by small cases; with
+# a sanitizer it is ten times slower.
+largest=500000
+has_sanitizer && largest=100000
+check_rows() {
+    rows=$("$ETALON" list | grep -c "^$3 .*  a device")
+    on "$1" ETALON_SIM_SEED="$2" "$xcheck" --device 0 --op "$3" --cases "$4" --largest $largest
+    every_row "rows of $3 on $1, schedule $2" "$rows" $?
+}
+
+# check_own_rows ARCH SCHEDULE OP CASES: those of this one alone. What they serve is larger.
+check_own_rows() {
+    rows=$("$ETALON" list | grep -c "^$3 .*  a $1 device")
+    if [ "$rows" -eq 0 ]; then
+        skip "rows of $3 for $1 alone" 'there is none'
+    elif has_sanitizer; then
+        skip "rows of $3 for $1 alone" 'a sanitizer is on'
+    else
+        on_all "$1" ETALON_SIM_SEED="$2" "$xcheck" --device 0 --kernel "$1" --op "$3" --cases "$4" --largest 6000000
+        every_row "rows of $3 for $1 alone, schedule $2" "$rows" $?
+    fi
+}
+check_rows gfx950 0 mqa_logits 30
+check_rows gfx950 2 pa_mtp 18
+check_rows gfx950 1 fmha_varlen 38
+check_rows gfx1250 3 mqa_logits 30
+check_rows gfx1250 0 pa_mtp 18
+check_rows gfx1250 6 fmha_varlen 38
+for arch in gfx950 gfx1250; do
+    check_own_rows $arch 5 mqa_logits 32
+    check_own_rows $arch 7 pa_mtp 32
+    check_own_rows $arch 4 fmha_varlen 32
+done
 expect 2 'xcheck without a GPU' 'device 0: OpenMP sees 0 ' clean "$xcheck" --device 0
 expect 2 'a route without a device' '--route and --largest are for --device' clean "$xcheck" --route stream
 expect 2 'an unknown route' 'not a value' clean "$xcheck" --device 0 --route boat
@@ -144,7 +158,7 @@ small=$(awk '/^MemTotal/ && $2 < 11 * 1048576 { print "this machine has " $2 " K
 check_broken() { # ARCH ARGUMENT...
     arch=$1
     shift
-    on "$arch" "$xcheck" --device 0 --kernel broken --seed $seed --cases 30 --largest 1000000 "$@"
+    on "$arch" "$xcheck" --device 0 --kernel broken --seed $seed --cases 44 --largest 1000000 "$@"
     code=$?
     if [ -n "$small" ] && [ $code -eq 1 ] && grep -q '_sound: .* 0 failed$' "$dir/out" &&
         [ "$(grep -c 'NOT CAUGHT' "$dir/out")" -eq "$(grep -c '_32_bit: NOT CAUGHT' "$dir/out")" ]; then

@@ -1,12 +1,12 @@
 /* xcheck: every row of every gate against every yardstick, on cases drawn from a seed.
  *
- *   xcheck [--op OP] [--kernel STEM|all|broken] [--seed S] [--case N | --cases N] [--effort check|long|soak]
+ *   xcheck [--op OP] [--kernel STEM|ARCH|all|broken] [--seed S] [--case N | --cases N] [--effort check|long|soak]
  *          [--device N [--route host|device|stream] [--largest WORK]] [--list] [--json]
  *
  * With --device the rows are those of that GPU (OpenMP's number), each by three routes: tensors on the host, which
  * the library copies; tensors on the device; and these with the call on a stream of the caller's. A simulated GPU takes
  * long over large cases: --largest leaves those of more multiplications out, unless --case names one. What a simulator
- * finds fails a case as a wrong number does.
+ * finds fails a case as a wrong number does. --kernel gfx950 takes the rows that no other architecture has.
  *
  * Exit status: 0, all rows passed (and, of the broken kernels, all were caught); 1, not so; 2, wrong options; 3, the
  * harness itself failed.
@@ -134,11 +134,12 @@ static etalon_status create_context(const session *s, int threads, etalon_contex
 }
 
 /* One kernel for a row of the host, one for each route where it is a device's. */
-static void add_row(session *s, const etalon_kernel_info *info, bool of_device)
+static void add_row(session *s, const etalon_kernel_info *info, const char *arch, bool of_device)
 {
     for (int route = XCHECK_HOST; route < (of_device ? XCHECK_ROUTES : 1) && s->count < XCHECK_KERNELS; route++) {
         s->kernels[s->count] = row_kernel(info);
         s->kernels[s->count].of_device = of_device;
+        s->kernels[s->count].arch = arch;
         s->kernels[s->count++].route = (xcheck_route)route;
     }
 }
@@ -156,7 +157,7 @@ static bool add_rows(session *s)
         const bool      of_device = (row->needs & NEEDS_DEVICE) != 0;
         const bool      lacking = (row->needs & ~ctx->have & ~NEEDS_NAME) != 0;
         if (!lacking && of_device == (s->o.device != ETALON_HOST))
-            add_row(s, &info, of_device);
+            add_row(s, &info, features_arch(row->needs), of_device);
         else if (lacking && !s->o.json && !s->is_child)
             printf("# skip %s: not available here (needs %s)\n", info.name, info.needs);
     }
@@ -172,7 +173,7 @@ static bool wanted(const options *o, const xcheck_kernel *k)
         return k->what == NULL;
     if (strcmp(o->kernel, "broken") == 0)
         return k->what != NULL;
-    return strcmp(o->kernel, k->name) == 0;
+    return strcmp(o->kernel, k->name) == 0 || (k->arch != NULL && strcmp(o->kernel, k->arch) == 0);
 }
 
 static bool choose_kernels(session *s)

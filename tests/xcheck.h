@@ -37,6 +37,7 @@ typedef struct xcheck_kernel {
     bool           sound;     /* broken in nothing: every case must pass */
     xcheck_run_fn *run;       /* NULL: a row of a gate */
     const char    *row;       /* its name */
+    const char    *arch;      /* the one that the row is for: "gfx950"; NULL: any */
     bool           of_device; /* the row is a device's */
     xcheck_route   route;
     const char    *stem; /* of a device's broken kernel: the code object that it has instead; else NULL */

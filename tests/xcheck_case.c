@@ -68,9 +68,20 @@ static const char *pick_text(rng *r, const char *const *list, int64_t count)
 /* Shapes of attention: small ones, and long rows of few heads, where small weights add up to what a kernel must not
  * lose. ln 2^18 = 12.48 nats below the largest, 2^8 exp(-gap) is half of E4M3FN's least number: a gap of 12.6 loses all
  * of 8192 weights, and with them 8192 exp(-12.6) = 0.027 of the largest. */
-typedef enum length { SHORT, LONG, FAR } length;
+typedef enum length { SHORT, TUNED, LONG, FAR } length;
 
-static void attention_shape_text(rng *r, bool paged, length l, char *text, size_t bytes)
+/* TUNED: as SHORT, by the shapes that rows of one architecture serve. */
+static void tuned_attention_text(rng *r, bool paged, FILE *to)
+{
+    const int64_t kv_heads = RNG_PICK(r, 1, 1, 2), group = paged ? RNG_PICK(r, 16, 8, 4) : RNG_PICK(r, 1, 2, 4);
+    fprintf(to, "batch=%d,q_len=%d,ctx=%d", (int)rng_between(r, 1, 3), (int)rng_between(r, 1, 4),
+            (int)RNG_PICK(r, 40, 65, 100, 129));
+    fprintf(to, ",heads=%" PRId64 ",kv_heads=%" PRId64, kv_heads * group, kv_heads);
+    fprintf(to, paged ? ",dim=256,v_dim=256,page=16,q_dtype=bf16" : ",dim=192,v_dim=128");
+    fprintf(to, ",descale=%d,dtype=e4m3fn,index=i32", (int)rng_below(r, 3));
+}
+
+static void attention_shape_text(rng *r, bool paged, length l, FILE *to)
 {
     static const char *const dtypes[] = { "e4m3fn", "e4m3fn", "e4m3fnuz", "bf16", "f32" };
     static const char *const layouts[] = { "nhd", "hnd" };
@@ -81,8 +92,6 @@ static void attention_shape_text(rng *r, bool paged, length l, char *text, size_
     const int64_t            v_dim = l == SHORT ? RNG_PICK(r, 0, 16, 40) : 8;
     const char              *dtype = pick_text(r, dtypes, l == SHORT ? 5 : 3);
     const int                descale = strncmp(dtype, "e4m3", 4) == 0 ? (int)rng_below(r, 3) : 0;
-    FILE                    *to = fmemopen(text, bytes, "w");
-    cases_require(to != NULL, "fmemopen: %s", strerror(errno));
     fprintf(to, "batch=%d,q_len=%" PRId64 ",ctx=%" PRId64, l == SHORT ? (int)rng_between(r, 1, 3) : 1, q_len, ctx);
     fprintf(to, ",heads=%" PRId64 ",kv_heads=%" PRId64, kv_heads * (l == SHORT ? group : 1), kv_heads);
     fprintf(to, ",dim=%" PRId64 ",v_dim=%" PRId64 ",descale=%d,dtype=%s", dim, v_dim, descale, dtype);
@@ -92,27 +101,42 @@ static void attention_shape_text(rng *r, bool paged, length l, char *text, size_
     if (paged)
         fprintf(to, ",page=%d,layout=%s,q_dtype=%s", (int)RNG_PICK(r, 1, 3, 16, 16, 64), pick_text(r, layouts, 2),
                 pick_text(r, dtypes, 5));
-    fclose(to);
+}
+
+static void logits_shape_text(rng *r, length l, FILE *to)
+{
+    static const char *const fp8[] = { "e4m3fn", "e4m3fnuz" };
+    if (l == TUNED)
+        fprintf(to, "m=%d,n=%d,heads=%d,dim=128,clean=%d,dtype=e4m3fn,q_dtype=e4m3fn", (int)RNG_PICK(r, 3, 17),
+                (int)RNG_PICK(r, 64, 100, 130), (int)RNG_PICK(r, 32, 64), (int)rng_below(r, 2));
+    else
+        fprintf(to, "m=%d,n=%d,heads=%d,dim=%d,clean=%d,dtype=%s,q_dtype=%s", (int)RNG_PICK(r, 8, 17, 32),
+                (int)RNG_PICK(r, 64, 100, 257), (int)RNG_PICK(r, 1, 4, 32), (int)RNG_PICK(r, 16, 33, 128),
+                (int)rng_below(r, 2), pick_text(r, fp8, 2), pick_text(r, fp8, 2));
 }
 
 static void pattern_shape(rng *r, const oracle_op *op, length l, char *text, size_t bytes)
 {
-    static const char *const fp8[] = { "e4m3fn", "e4m3fnuz" }, *const wide[] = { "f32", "bf16" };
+    static const char *const wide[] = { "f32", "bf16" };
+    FILE                    *to = fmemopen(text, bytes, "w");
+    cases_require(to != NULL, "fmemopen: %s", strerror(errno));
     switch (op->id) {
     case ORACLE_PA_MTP:
     case ORACLE_FMHA_VARLEN:
-        attention_shape_text(r, op->id == ORACLE_PA_MTP, l, text, bytes);
+        if (l == TUNED)
+            tuned_attention_text(r, op->id == ORACLE_PA_MTP, to);
+        else
+            attention_shape_text(r, op->id == ORACLE_PA_MTP, l, to);
         break;
     case ORACLE_MQA_LOGITS:
-        snprintf(text, bytes, "m=%d,n=%d,heads=%d,dim=%d,clean=%d,dtype=%s,q_dtype=%s", (int)RNG_PICK(r, 8, 17, 32),
-                 (int)RNG_PICK(r, 64, 100, 257), (int)RNG_PICK(r, 1, 4, 32), (int)RNG_PICK(r, 16, 33, 128),
-                 (int)rng_below(r, 2), pick_text(r, fp8, 2), pick_text(r, fp8, 2));
+        logits_shape_text(r, l, to);
         break;
     case ORACLE_MERGE_STATES:
-        snprintf(text, bytes, "tokens=%d,heads=%d,dim=%d,dtype=%s", (int)RNG_PICK(r, 1, 5, 17),
-                 (int)RNG_PICK(r, 1, 3, 8), (int)RNG_PICK(r, 1, 16, 65), pick_text(r, wide, 2));
+        fprintf(to, "tokens=%d,heads=%d,dim=%d,dtype=%s", (int)RNG_PICK(r, 1, 5, 17), (int)RNG_PICK(r, 1, 3, 8),
+                (int)RNG_PICK(r, 1, 16, 65), pick_text(r, wide, 2));
         break;
     }
+    fclose(to);
 }
 
 /* The file's tensors, copied into memory that watches over them. */
@@ -154,9 +178,10 @@ static void make_pattern(xcheck_case *c, const char *pattern, length l)
     bind_guarded(c, &file);
     generate_free(&file);
     snprintf(c->source, sizeof c->source, "pattern %s%s", pattern,
-             l == FAR    ? ", 65536 keys"
-             : l == LONG ? ", 8192 keys"
-                         : "");
+             l == FAR     ? ", 65536 keys"
+             : l == LONG  ? ", 8192 keys"
+             : l == TUNED ? ", a tuned shape"
+                          : "");
 }
 
 /* Draws
@@ -201,6 +226,25 @@ static void make_far(xcheck_case *c)
         break;
     case ORACLE_MQA_LOGITS:
         TAKE(mqa_logits, draw_far);
+        break;
+    case ORACLE_MERGE_STATES:
+        TAKE(merge_states, draw);
+        break;
+    }
+}
+
+static void make_tuned(xcheck_case *c)
+{
+    snprintf(c->source, sizeof c->source, "draw of a tuned shape");
+    switch (c->op->id) {
+    case ORACLE_PA_MTP:
+        TAKE(pa_mtp, draw_tuned);
+        break;
+    case ORACLE_FMHA_VARLEN:
+        TAKE(fmha_varlen, draw_tuned);
+        break;
+    case ORACLE_MQA_LOGITS:
+        TAKE(mqa_logits, draw_tuned);
         break;
     case ORACLE_MERGE_STATES:
         TAKE(merge_states, draw);
@@ -319,11 +363,13 @@ static bool is_hot(const char *pattern)
 /* 64k keys take a second, so that `check` leaves them out. */
 static length draw_length(xcheck_case *c, const char *pattern, xcheck_effort effort)
 {
-    if (c->op->id != ORACLE_PA_MTP && c->op->id != ORACLE_FMHA_VARLEN)
-        return SHORT;
-    if (effort != XCHECK_CHECK && rng_chance(&c->random, 4))
+    const bool attends = c->op->id == ORACLE_PA_MTP || c->op->id == ORACLE_FMHA_VARLEN;
+    rng        tuned = rng_make(c->seed, (uint64_t)c->number);
+    if (attends && effort != XCHECK_CHECK && rng_chance(&c->random, 4))
         return FAR;
-    return is_hot(pattern) && rng_chance(&c->random, 70) ? LONG : SHORT;
+    if (attends && is_hot(pattern) && rng_chance(&c->random, 70))
+        return LONG;
+    return rng_chance(&tuned, 30) ? TUNED : SHORT;
 }
 
 /* Windows of width 0, which some take for none: rare among the draws, and so every eighth of them. */
@@ -335,7 +381,8 @@ static void narrow_window(xcheck_case *c)
         c->args.fmha_varlen.window_left = 0;
 }
 
-/* Every second case is a pattern, in turn; of the others every fourth is at the far ends. */
+/* Every second case is a pattern, in turn; of the others every fourth is at the far ends, and every fourth of a shape
+ * that rows of one architecture serve. */
 void xcheck_case_make(xcheck_case *c, const oracle_op *op, uint64_t seed, int64_t number, xcheck_effort effort)
 {
     char patterns[XCHECK_PATTERNS][XCHECK_PATTERN_NAME];
@@ -346,6 +393,8 @@ void xcheck_case_make(xcheck_case *c, const oracle_op *op, uint64_t seed, int64_
         make_pattern(c, pattern, draw_length(c, pattern, effort));
     } else if (number / 2 % 4 == 3) {
         make_far(c);
+    } else if (number / 2 % 4 == 1) {
+        make_tuned(c);
     } else {
         make_draw(c);
     }
