@@ -153,7 +153,8 @@ typedef struct etalon_context_options {
 /**
  * @param options  NULL for the defaults
  * @retval ETALON_ERROR_INVALID_ARGUMENT  ctx is NULL, or threads is negative or above 1024, device is below ETALON_HOST,
- *                                        or ETALON_DISABLE holds a name that is not amx, avx2, avx512, neon or offload
+ *                                        or ETALON_DISABLE holds a name that is not amx, avx2, avx512, neon, offload,
+ *                                        gfx950 or gfx1250
  * @retval ETALON_ERROR_DEVICE            there is no such device, or its runtime failed
  * @retval ETALON_ERROR_OUT_OF_MEMORY
  */
