@@ -1,5 +1,7 @@
 #include "gate.h"
 
+#include "offload.h"
+
 #include <stdbool.h>
 #include <string.h>
 
@@ -126,6 +128,8 @@ etalon_status gate_run(const gate *g, const gate_row *row, const etalon_context 
     if (bytes > 0 && (uintptr_t)work.data % ETALON_WORKSPACE_ALIGN != 0)
         return etalon_reject(ETALON_ERROR_WORKSPACE_TOO_SMALL, "%s: workspace: %p is not aligned to %d bytes", g->op,
                              work.data, ETALON_WORKSPACE_ALIGN);
+    if (bytes > 0 && (row->needs & NEEDS_DEVICE) != 0)
+        TRY(offload_require(ctx->device, g->op, "workspace", work.data, bytes));
     return row->run(ctx, problem, work);
 }
 

@@ -44,6 +44,8 @@ typedef struct launch_api {
     void (*close)(launcher *l); /* NULL is allowed */
     /* Runs the steps one after the other. On `stream` they are only put there; without one they are done at return. */
     etalon_status (*run)(launcher *l, void *stream, const launch_step *steps, int count);
+    /* Whether the runtime knows memory there that a kernel may touch; NULL: it cannot tell. */
+    bool (*knows)(const launcher *l, const void *at);
 } launch_api;
 
 extern const launch_api launch_hsa;  /* takes no stream */

@@ -32,6 +32,7 @@ enum { CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8, UNASKED_SHARED_BYTES
     F(unload, cuModuleUnload, (CUmodule))                                                                             \
     F(function, cuModuleGetFunction, (CUfunction *, CUmodule, const char *))                                          \
     F(set_attribute, cuFuncSetAttribute, (CUfunction, int, int))                                                      \
+    F(pointer_attribute, cuPointerGetAttribute, (void *, int, uint64_t))                                              \
     F(launch, cuLaunchKernel,                                                                                         \
       (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **)) \
     F(stream_create, cuStreamCreate, (CUstream *, unsigned))                                                          \
@@ -62,6 +63,7 @@ struct launcher {
     lane               lanes[LANES];
     int                lane_count;
     atomic_uint        next;
+    int                reaches_all; /* memory of the process, whether the driver knows it or not */
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -145,6 +147,10 @@ etalon_status launch_cuda_describe(launch_place *place)
 
 static etalon_status fill(launcher *l)
 {
+    enum { PAGEABLE_MEMORY_ACCESS = 88 /* CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS */ };
+    CUdevice device;
+    CUDA(context_device, &device);
+    CUDA(device_attribute, &l->reaches_all, PAGEABLE_MEMORY_ACCESS, device);
     for (; l->module_count < l->count; l->module_count++)
         CUDA(load, &l->modules[l->module_count], l->objects[l->module_count]->bytes);
     for (int i = 0; i < l->count; i++) {
@@ -266,4 +272,12 @@ static etalon_status run_cuda(launcher *l, void *stream, const launch_step *step
     return status;
 }
 
-const launch_api launch_cuda = { "CUDA", open_cuda, close_cuda, run_cuda };
+/* A pointer that the driver does not know has no attribute. */
+static bool knows_cuda(const launcher *l, const void *at)
+{
+    enum { MEMORY_TYPE = 2 /* CU_POINTER_ATTRIBUTE_MEMORY_TYPE */ };
+    unsigned type;
+    return l->reaches_all || cuda.pointer_attribute(&type, MEMORY_TYPE, (uint64_t)(uintptr_t)at) == CUDA_SUCCESS;
+}
+
+const launch_api launch_cuda = { "CUDA", open_cuda, close_cuda, run_cuda, knows_cuda };

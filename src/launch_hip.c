@@ -170,4 +170,4 @@ static etalon_status run_hip(launcher *l, void *stream, const launch_step *steps
     return status;
 }
 
-const launch_api launch_hip = { "HIP", open_hip, close_hip, run_hip };
+const launch_api launch_hip = { "HIP", open_hip, close_hip, run_hip, NULL };

@@ -36,6 +36,7 @@ struct launcher {
     lane               lanes[LANES];
     int                lane_count;
     atomic_uint        next;
+    bool               reaches_all; /* memory of the process, whether the runtime knows it or not */
 };
 
 #define FUNCTIONS(F)                             \
@@ -43,12 +44,14 @@ struct launcher {
     F(hsa_shut_down)                             \
     F(hsa_status_string)                         \
     F(hsa_iterate_agents)                        \
+    F(hsa_system_get_info)                       \
     F(hsa_agent_get_info)                        \
     F(hsa_amd_agent_iterate_memory_pools)        \
     F(hsa_amd_memory_pool_get_info)              \
     F(hsa_amd_memory_pool_allocate)              \
     F(hsa_amd_memory_pool_free)                  \
     F(hsa_amd_agents_allow_access)               \
+    F(hsa_amd_pointer_info)                      \
     F(hsa_code_object_reader_create_from_memory) \
     F(hsa_code_object_reader_destroy)            \
     F(hsa_executable_create_alt)                 \
@@ -259,10 +262,19 @@ static void close_hsa(launcher *l)
     free(l);
 }
 
+/* What an older runtime does not know of, it does not have. */
+static bool system_has(uint32_t attribute)
+{
+    bool has = false;
+    return hsa.hsa_system_get_info(attribute, &has) == HSA_STATUS_SUCCESS && has;
+}
+
 static etalon_status fill(launcher *l, const launch_place *place, const code_object *objects)
 {
     hsa_amd_memory_pool_t pool = { 0 };
     l->agent.handle = place->agent;
+    l->reaches_all =
+        system_has(HSA_AMD_SYSTEM_INFO_XNACK_ENABLED) || system_has(HSA_AMD_SYSTEM_INFO_SVM_ACCESSIBLE_BY_DEFAULT);
     TRY(launch_choose("HSA", place->arch, objects, l->objects, &l->count));
     for (int i = 0; i < l->count; i++)
         TRY(load_kernel(l, i));
@@ -401,4 +413,12 @@ static etalon_status run_hsa(launcher *l, void *stream, const launch_step *steps
     return status;
 }
 
-const launch_api launch_hsa = { "HSA", open_hsa, close_hsa, run_hsa };
+/* HIP's memory is HSA's. */
+static bool knows_hsa(const launcher *l, const void *at)
+{
+    hsa_amd_pointer_info_t info = { .size = sizeof info };
+    return l->reaches_all || (hsa.hsa_amd_pointer_info(at, &info, NULL, NULL, NULL) == HSA_STATUS_SUCCESS &&
+                              info.type != HSA_EXT_POINTER_TYPE_UNKNOWN);
+}
+
+const launch_api launch_hsa = { "HSA", open_hsa, close_hsa, run_hsa, knows_hsa };

@@ -21,6 +21,17 @@ const launch_place *offload_place(const offload_device *d)
     return NULL;
 }
 
+etalon_status offload_require(const offload_device *d, const char *op, const char *name, const void *first,
+                              size_t bytes)
+{
+    (void)d;
+    (void)op;
+    (void)name;
+    (void)first;
+    (void)bytes;
+    return ETALON_OK;
+}
+
 #else
 
 #include <omp.h>
@@ -170,6 +181,16 @@ void *offload_alloc(const offload_device *d, size_t bytes)
 void offload_free(const offload_device *d, void *at)
 {
     omp_target_free(at, d->number);
+}
+
+etalon_status offload_require(const offload_device *d, const char *op, const char *name, const void *first,
+                              size_t bytes)
+{
+    const char *const ends[] = { first, (const char *)first + bytes - 1 };
+    for (int i = 0; i < 2; i++)
+        REQUIRE(d->own_api->knows(d->own, ends[i]), "%s: %s: %p is no memory that device %" PRId32 " knows", op, name,
+                (const void *)ends[i], d->number);
+    return ETALON_OK;
 }
 
 static etalon_status copy_to_device(const offload_map *m, const offload_copy *c, const char *from)
@@ -337,6 +358,20 @@ static etalon_status enter_host(offload_map *m, etalon_tensor *const *tensors, c
     return ETALON_OK;
 }
 
+/* A host pointer in a tensor that says it is on the device would end the process, or the device. */
+static etalon_status require_all(const offload_device *d, const char *op, etalon_tensor *const *tensors,
+                                 const char *const *names, int count)
+{
+    for (int i = 0; i < count; i++) {
+        char *first, *last;
+        if (stays(tensors[i]))
+            continue;
+        span_of(tensors[i], &first, &last);
+        TRY(offload_require(d, op, names[i], first, (size_t)(last - first)));
+    }
+    return ETALON_OK;
+}
+
 etalon_status offload_enter(const offload_device *d, const char *op, void *stream, etalon_tensor *const *tensors,
                             const char *const *names, int inputs, int count, offload_map *map)
 {
@@ -347,7 +382,7 @@ etalon_status offload_enter(const offload_device *d, const char *op, void *strea
     if (device != ETALON_HOST) {
         REQUIRE(device == d->number, "%s: the tensors are on device %" PRId32 ", the context's is %" PRId32, op, device,
                 d->number);
-        return ETALON_OK;
+        return require_all(d, op, tensors, names, count);
     }
     REQUIRE(stream == NULL, "%s: a stream, and the tensors are on the host", op);
     const etalon_status status = enter_host(map, tensors, names, inputs, count);

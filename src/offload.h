@@ -21,6 +21,10 @@ const launch_place *offload_place(const offload_device *d);
  * into the runtime of the stream; without one they are done at return. Threads may call side by side. */
 etalon_status offload_run(offload_device *d, void *stream, const launch_step *steps, int count);
 
+/* Refuses [first, first + bytes) if the device's runtime does not know the memory at one of its ends. */
+etalon_status offload_require(const offload_device *d, const char *op, const char *name, const void *first,
+                              size_t bytes);
+
 /* Memory of the device; NULL: none left. */
 void *offload_alloc(const offload_device *d, size_t bytes);
 void offload_free(const offload_device *d, void *at);

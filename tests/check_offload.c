@@ -433,6 +433,46 @@ START_TEST(device_tensors)
 }
 END_TEST
 
+/* Tensors that say they are on the device, one of which lies on the host, or begins or ends where nothing is: refused
+ * before anything runs. */
+START_TEST(host_pointers_in_device_tensors)
+{
+    static const char *const names[TENSORS] = { "q",     "k", "kv_scale", "weights", "cu_seqlen_ks", "cu_seqlen_ke",
+                                                "logits" };
+    rng                      r = rng_make(cases_seed(), 512);
+    etalon_context          *ctx;
+    mqa_logits_case          c;
+    etalon_tensor           *on_host[TENSORS], *t[TENSORS];
+    mqa_logits_make(&c, &r, 9, 130, 5, 40);
+    cases_poison_outputs(&c.memory);
+    ck_assert_ok(create(0, &ctx));
+    etalon_mqa_logits_args there = move_there(&c.args, 0);
+    views(&c.args, on_host);
+    views(&there, t);
+    for (int i = 0; i < TENSORS; i++) {
+        char *kept = t[i]->data, words[64];
+        void *half = omp_target_alloc(16, 0);
+        void *bad[] = { on_host[i]->data, (char *)(uintptr_t)0x1000, half };
+        snprintf(words, sizeof words, "mqa_logits: %s: 0x", names[i]);
+        for (size_t j = 0; j < sizeof bad / sizeof bad[0]; j++) {
+            t[i]->data = bad[j];
+            ck_assert_rejects(etalon_mqa_logits(ctx, &there, no_workspace), ETALON_ERROR_INVALID_ARGUMENT, words);
+            ck_assert_ptr_nonnull(strstr(etalon_last_error(), "is no memory that device 0 knows"));
+        }
+        t[i]->data = kept;
+        omp_target_free(half, 0);
+    }
+    fetch(&c.args.logits, &there.logits);
+    cases_untouched(&c.args.logits, "logits on the device");
+    ck_assert_ok(etalon_mqa_logits(ctx, &there, no_workspace));
+    fetch(&c.args.logits, &there.logits);
+    compare(&c.args);
+    free_there(&there);
+    etalon_context_destroy(ctx);
+    cases_free(&c.memory);
+}
+END_TEST
+
 #define HIP_FUNCTIONS(F)    \
     F(hipStreamCreate)      \
     F(hipStreamDestroy)     \
@@ -549,6 +589,10 @@ START_TEST(stages_on_a_stream)
     work.bytes--;
     ck_assert_rejects(etalon_pa_mtp(ctx, &there, work), ETALON_ERROR_WORKSPACE_TOO_SMALL, "(pa_mtp_omp)");
     work.bytes++;
+    etalon_workspace host = work;
+    ck_assert_ptr_nonnull(host.data = aligned_alloc(ETALON_WORKSPACE_ALIGN, work.bytes));
+    ck_assert_rejects(etalon_pa_mtp(ctx, &there, host), ETALON_ERROR_INVALID_ARGUMENT, "pa_mtp: workspace: 0x");
+    free(host.data);
     ck_assert_ok(etalon_pa_mtp(ctx, &there, work));
     ck_assert_int_eq(hip.hipStreamSynchronize(stream), hipSuccess);
     fetch(&c.args.out, &there.out);
@@ -800,6 +844,7 @@ static void fill(TCase *tcase)
     tcase_add_test(tcase, device_memory_runs_out);
     tcase_add_test(tcase, threads_share_a_context);
     tcase_add_test(tcase, device_tensors);
+    tcase_add_test(tcase, host_pointers_in_device_tensors);
     tcase_add_test(tcase, streams);
     tcase_add_test(tcase, stages_on_a_stream);
     tcase_add_test(tcase, objects_use_what_they_say);

@@ -132,7 +132,8 @@ typedef struct etalon_workspace {
  *
  * A context may have a device: then rows for that device serve, and host tensors are copied there and back, in the way
  * of OpenMP's target data: what the caller has mapped already (target enter data) is used where it lies and not copied;
- * what is mapped in part is refused. Tensors that lie on the device are used in place, and their device is the context's.
+ * what is mapped in part is refused. Tensors that lie on the device are used in place, and their device is the context's;
+ * an address that the device's runtime does not know is refused, unless the device reaches all memory of the process.
  * At creation each of these rows has to give known answers on that device. One that fails serves only calls that name it;
  * etalon_<op>_explain() says why.
  *

@@ -126,6 +126,7 @@ hsa_status_t hsa_system_get_info(uint32_t attribute, void *value)
     case HSA_SYSTEM_INFO_EXTENSIONS:
         return give_zeros(value, 128);
     case HSA_AMD_SYSTEM_INFO_SVM_SUPPORTED:
+    case HSA_AMD_SYSTEM_INFO_SVM_ACCESSIBLE_BY_DEFAULT:
     case HSA_AMD_SYSTEM_INFO_XNACK_ENABLED:
         return give_bool(value, false);
     }
