@@ -46,24 +46,26 @@ static bool refused(answer *a)
 
 /* mqa_logits
  * ----------
- * Sums are exact: no tolerance. Rows that do not see all keys, one that sees none, extents that fill no tile.
+ * Sums are exact: no tolerance. Rows that do not see all keys, one that sees none, extents that fill no tile; more
+ * keys, for rows that stage them ahead.
  */
-enum { MQA_MOST_Q = 3 * 64 * 128, MQA_MOST_K = 70 * 128, MQA_ROWS = 5, MQA_KEYS = 70, MQA_MOST_HEADS = 64 };
+enum { MQA_ROWS = 5, MQA_MOST_KEYS = 600, MQA_MOST_HEADS = 64, MQA_MOST_DIMS = 128 };
 
 static const struct {
-    int64_t m, h, d;
-} mqa_shapes[] = { { MQA_ROWS, 3, 20 }, { 3, 32, 128 }, { 3, 64, 128 } };
+    int64_t m, n, h, d;
+} mqa_shapes[] = { { MQA_ROWS, 70, 3, 20 }, { 3, MQA_MOST_KEYS, 32, 128 }, { 3, MQA_MOST_KEYS, 64, 128 } };
 
 typedef struct mqa_memory {
-    uint8_t q[MQA_MOST_Q], k[MQA_MOST_K];
-    float   kv_scale[MQA_KEYS], weights[MQA_ROWS * MQA_MOST_HEADS];
+    uint8_t q[MQA_ROWS * MQA_MOST_HEADS * MQA_MOST_DIMS], k[MQA_MOST_KEYS * MQA_MOST_DIMS];
+    float   kv_scale[MQA_MOST_KEYS], weights[MQA_ROWS * MQA_MOST_HEADS];
     int32_t ks[MQA_ROWS], ke[MQA_ROWS];
-    float   want[MQA_ROWS * MQA_KEYS], got[MQA_ROWS * MQA_KEYS];
+    float   want[MQA_ROWS * MQA_MOST_KEYS], got[MQA_ROWS * MQA_MOST_KEYS];
 } mqa_memory;
 
-static etalon_mqa_logits_args mqa_question(mqa_memory *memory, int64_t m, int64_t h, int64_t d)
+static etalon_mqa_logits_args mqa_question(mqa_memory *memory, int shape)
 {
-    const int64_t          n = MQA_KEYS;
+    const int64_t          m = mqa_shapes[shape].m, n = mqa_shapes[shape].n;
+    const int64_t          h = mqa_shapes[shape].h, d = mqa_shapes[shape].d;
     etalon_mqa_logits_args a = ETALON_MQA_LOGITS_ARGS_INIT;
     for (int i = 0; i < m * h * d; i++)
         memory->q[i] = e4m3fn_digit[digit(i)];
@@ -90,18 +92,19 @@ static bool mqa_run(const etalon_context *ctx, etalon_mqa_logits_args *a, const 
 {
     const etalon_workspace none = { 0 };
     a->kernel = kernel;
-    a->logits = etalon_tensor_dense(logits, ETALON_F32, 2, (int64_t[]){ a->q.shape[0], MQA_KEYS });
-    memset(logits, 0xFF, (size_t)(a->q.shape[0] * MQA_KEYS) * sizeof *logits); /* NaN, where nothing is written */
+    a->logits = etalon_tensor_dense(logits, ETALON_F32, 2, (int64_t[]){ a->q.shape[0], a->k.shape[0] });
+    memset(logits, 0xFF, (size_t)(a->q.shape[0] * a->k.shape[0]) * sizeof *logits); /* NaN, where nothing is written */
     return etalon_mqa_logits(ctx, a, none) == ETALON_OK;
 }
 
 /* A comparison that NaN fails. */
-static bool mqa_compare(const mqa_memory *memory, int64_t m, answer *a)
+static bool mqa_compare(const mqa_memory *memory, int shape, answer *a)
 {
-    for (int i = 0; i < m * MQA_KEYS; i++)
+    const int n = (int)mqa_shapes[shape].n;
+    for (int i = 0; i < mqa_shapes[shape].m * n; i++)
         if (!(memory->got[i] == memory->want[i])) {
-            snprintf(a->reason, a->bytes, "not qualified: logits[%d, %d] of a known answer is %g, expected %g",
-                     i / MQA_KEYS, i % MQA_KEYS, (double)memory->got[i], (double)memory->want[i]);
+            snprintf(a->reason, a->bytes, "not qualified: logits[%d, %d] of a known answer is %g, expected %g", i / n,
+                     i % n, (double)memory->got[i], (double)memory->want[i]);
             return false;
         }
     return true;
@@ -110,7 +113,7 @@ static bool mqa_compare(const mqa_memory *memory, int64_t m, answer *a)
 static bool mqa_answers(const etalon_context *ctx, const gate_row *row, int shape, void *memory, answer *out)
 {
     mqa_memory            *m = memory;
-    etalon_mqa_logits_args a = mqa_question(m, mqa_shapes[shape].m, mqa_shapes[shape].h, mqa_shapes[shape].d);
+    etalon_mqa_logits_args a = mqa_question(m, shape);
     mqa_logits_problem     problem;
     if (!mqa_run(ctx, &a, "mqa_logits_ref", m->want) || mqa_logits_check(&a, &problem) != ETALON_OK)
         return failed(out);
@@ -118,7 +121,7 @@ static bool mqa_answers(const etalon_context *ctx, const gate_row *row, int shap
         return refused(out);
     if (out->only_ask)
         return true;
-    return mqa_run(ctx, &a, row->name, m->got) ? mqa_compare(m, a.q.shape[0], out) : failed(out);
+    return mqa_run(ctx, &a, row->name, m->got) ? mqa_compare(m, shape, out) : failed(out);
 }
 
 /* pa_mtp and fmha_varlen
@@ -129,28 +132,39 @@ static bool mqa_answers(const etalon_context *ctx, const gate_row *row, int shap
  */
 enum {
     ATTENTION_BATCH = 4,
-    ATTENTION_ROWS = 7,
-    ATTENTION_KEYS = 37 + 9 + 70,
-    ATTENTION_PAGES = 32, /* of `page_size` slots, at least 5 */
+    ATTENTION_PAGES = 64, /* of `page_size` slots, at least 5 */
     ATTENTION_MOST_HEADS = 16,
+    ATTENTION_MOST_ROWS = 153,
     ATTENTION_MOST_DIMS = 256,
-    ATTENTION_MOST_OUT = ATTENTION_ROWS * ATTENTION_MOST_HEADS * ATTENTION_MOST_DIMS,
+    ATTENTION_MOST_OUT = ATTENTION_MOST_ROWS * 4 * 192,
     ATTENTION_MOST_SLOTS = ATTENTION_PAGES * 16 * 2
 };
 
 static const double ln2 = 0.69314718055994530942;
 
-static const int32_t attention_cu_q[ATTENTION_BATCH + 1] = { 0, 4, 4, 6, ATTENTION_ROWS };
-static const int32_t attention_cu_k[ATTENTION_BATCH + 1] = { 0, 37, 46, ATTENTION_KEYS, ATTENTION_KEYS };
+/* Few keys for rows that take any shape, and for those that work by large tiles more than a tile has. */
+typedef struct attention_lengths {
+    int32_t cu_q[ATTENTION_BATCH + 1], cu_k[ATTENTION_BATCH + 1];
+} attention_lengths;
+
+static const attention_lengths few = { { 0, 4, 4, 6, 7 }, { 0, 37, 46, 116, 116 } };
+static const attention_lengths decode = { { 0, 4, 4, 6, 7 }, { 0, 200, 209, 279, 279 } };
+static const attention_lengths prefill = { { 0, 150, 150, 152, ATTENTION_MOST_ROWS }, { 0, 200, 209, 279, 279 } };
 
 typedef struct attention_shape {
-    int64_t heads, kv_heads, d_qk, d_v, page_size;
-    int32_t causal;
+    const attention_lengths *lengths;
+    int64_t                  heads, kv_heads, d_qk, d_v, page_size;
+    int32_t                  causal;
 } attention_shape;
+
+static int64_t attention_rows(const attention_shape *s)
+{
+    return s->lengths->cu_q[ATTENTION_BATCH];
+}
 
 typedef struct attention_answer {
     uint16_t out[ATTENTION_MOST_OUT];
-    float    lse[ATTENTION_MOST_HEADS * ATTENTION_ROWS];
+    float    lse[ATTENTION_MOST_HEADS * ATTENTION_MOST_ROWS];
 } attention_answer;
 
 typedef struct attention_memory {
@@ -178,12 +192,12 @@ static void attention_fill(attention_memory *m)
 static etalon_tensor attention_out(attention_answer *a, const attention_shape *s)
 {
     memset(a, 0xFF, sizeof *a); /* NaN, where nothing is written */
-    return etalon_tensor_dense(a->out, ETALON_BF16, 3, (int64_t[]){ ATTENTION_ROWS, s->heads, s->d_v });
+    return etalon_tensor_dense(a->out, ETALON_BF16, 3, (int64_t[]){ attention_rows(s), s->heads, s->d_v });
 }
 
 static etalon_tensor attention_lse(attention_answer *a, const attention_shape *s)
 {
-    return etalon_tensor_dense(a->lse, ETALON_F32, 2, (int64_t[]){ s->heads, ATTENTION_ROWS });
+    return etalon_tensor_dense(a->lse, ETALON_F32, 2, (int64_t[]){ s->heads, attention_rows(s) });
 }
 
 static etalon_tensor attention_index(const void *data, int64_t count)
@@ -195,14 +209,14 @@ static etalon_tensor attention_index(const void *data, int64_t count)
 static bool attention_compare(const attention_memory *m, const attention_shape *s, answer *a)
 {
     const double out_tolerance = 0x1p-7, lse_tolerance = 0x1p-10;
-    for (int i = 0; i < ATTENTION_ROWS * s->heads * s->d_v; i++) {
+    for (int i = 0; i < attention_rows(s) * s->heads * s->d_v; i++) {
         const double want = (double)f32_of_bf16(m->want.out[i]), got = (double)f32_of_bf16(m->got.out[i]);
         if (!(fabs(got - want) <= out_tolerance)) {
             snprintf(a->reason, a->bytes, "not qualified: out[%d] of a known answer is %g, expected %g", i, got, want);
             return false;
         }
     }
-    for (int i = 0; i < ATTENTION_ROWS * s->heads; i++) {
+    for (int i = 0; i < attention_rows(s) * s->heads; i++) {
         const double want = (double)m->want.lse[i], got = (double)m->got.lse[i];
         if (!(got == want || fabs(got - want) <= lse_tolerance)) {
             snprintf(a->reason, a->bytes, "not qualified: lse[%d] of a known answer is %g, expected %g", i, got, want);
@@ -213,16 +227,19 @@ static bool attention_compare(const attention_memory *m, const attention_shape *
 }
 
 static const attention_shape pa_mtp_shapes[] = {
-    { 6, 2, 20, 12, 5, 1 }, { 16, 1, 256, 256, 16, 1 }, { 8, 1, 256, 256, 16, 1 }, { 4, 1, 256, 256, 16, 1 }
+    { &few, 6, 2, 20, 12, 5, 1 },
+    { &decode, 16, 1, 256, 256, 16, 1 },
+    { &decode, 8, 1, 256, 256, 16, 1 },
+    { &decode, 4, 1, 256, 256, 16, 1 },
 };
 
 /* Pages in no simple order, none used twice. */
-static void pa_mtp_fill_table(attention_memory *m, int64_t page_size)
+static void pa_mtp_fill_table(attention_memory *m, const attention_shape *s)
 {
     int next = 0;
     for (int b = 0; b < ATTENTION_BATCH; b++) {
-        m->lengths[b] = attention_cu_k[b + 1] - attention_cu_k[b];
-        for (int64_t i = 0; i * page_size < m->lengths[b]; i++)
+        m->lengths[b] = s->lengths->cu_k[b + 1] - s->lengths->cu_k[b];
+        for (int64_t i = 0; i * s->page_size < m->lengths[b]; i++)
             m->table[b * ATTENTION_PAGES + i] = 7 * ++next % ATTENTION_PAGES;
     }
 }
@@ -230,18 +247,18 @@ static void pa_mtp_fill_table(attention_memory *m, int64_t page_size)
 static etalon_pa_mtp_args pa_mtp_question(attention_memory *m, const attention_shape *s)
 {
     etalon_pa_mtp_args a = ETALON_PA_MTP_ARGS_INIT;
-    for (int i = 0; i < ATTENTION_ROWS * s->heads * s->d_qk; i++)
+    for (int i = 0; i < attention_rows(s) * s->heads * s->d_qk; i++)
         m->q[i] = bf16_digit[sparse_digit(i)];
     attention_fill(m);
-    pa_mtp_fill_table(m, s->page_size);
-    a.q = etalon_tensor_dense(m->q, ETALON_BF16, 3, (int64_t[]){ ATTENTION_ROWS, s->heads, s->d_qk });
+    pa_mtp_fill_table(m, s);
+    a.q = etalon_tensor_dense(m->q, ETALON_BF16, 3, (int64_t[]){ attention_rows(s), s->heads, s->d_qk });
     a.k_cache =
         etalon_tensor_dense(m->k, ETALON_E4M3FN, 4, (int64_t[]){ ATTENTION_PAGES, s->page_size, s->kv_heads, s->d_qk });
     a.v_cache =
         etalon_tensor_dense(m->v, ETALON_E4M3FN, 4, (int64_t[]){ ATTENTION_PAGES, s->page_size, s->kv_heads, s->d_v });
     a.block_tables = etalon_tensor_dense(m->table, ETALON_I32, 2, (int64_t[]){ ATTENTION_BATCH, ATTENTION_PAGES });
     a.seq_lens = attention_index(m->lengths, ATTENTION_BATCH);
-    a.cu_seqlens_q = attention_index(attention_cu_q, ATTENTION_BATCH + 1);
+    a.cu_seqlens_q = attention_index(s->lengths->cu_q, ATTENTION_BATCH + 1);
     a.softmax_scale = ln2;
     a.causal = s->causal;
     return a;
@@ -272,22 +289,26 @@ static bool pa_mtp_answers(const etalon_context *ctx, const gate_row *row, int s
     return pa_mtp_run(ctx, &a, s, row->name, &m->got) ? attention_compare(m, s, out) : failed(out);
 }
 
-static const attention_shape fmha_varlen_shapes[] = { { 4, 2, 20, 12, 0, 1 },
-                                                      { 4, 2, 192, 128, 0, 0 },
-                                                      { 4, 2, 192, 128, 0, 1 } };
+static const attention_shape fmha_varlen_shapes[] = {
+    { &few, 4, 2, 20, 12, 0, 1 },
+    { &prefill, 4, 2, 192, 128, 0, 0 },
+    { &prefill, 4, 2, 192, 128, 0, 1 },
+};
 
 static etalon_fmha_varlen_args fmha_varlen_question(attention_memory *m, const attention_shape *s)
 {
     etalon_fmha_varlen_args a = ETALON_FMHA_VARLEN_ARGS_INIT;
     uint8_t                *q = (uint8_t *)m->q;
-    for (int i = 0; i < ATTENTION_ROWS * s->heads * s->d_qk; i++)
+    for (int i = 0; i < attention_rows(s) * s->heads * s->d_qk; i++)
         q[i] = e4m3fn_digit[sparse_digit(i)];
     attention_fill(m);
-    a.q = etalon_tensor_dense(q, ETALON_E4M3FN, 3, (int64_t[]){ ATTENTION_ROWS, s->heads, s->d_qk });
-    a.k = etalon_tensor_dense(m->k, ETALON_E4M3FN, 3, (int64_t[]){ ATTENTION_KEYS, s->kv_heads, s->d_qk });
-    a.v = etalon_tensor_dense(m->v, ETALON_E4M3FN, 3, (int64_t[]){ ATTENTION_KEYS, s->kv_heads, s->d_v });
-    a.cu_seqlens_q = attention_index(attention_cu_q, ATTENTION_BATCH + 1);
-    a.cu_seqlens_k = attention_index(attention_cu_k, ATTENTION_BATCH + 1);
+    a.q = etalon_tensor_dense(q, ETALON_E4M3FN, 3, (int64_t[]){ attention_rows(s), s->heads, s->d_qk });
+    a.k = etalon_tensor_dense(m->k, ETALON_E4M3FN, 3,
+                              (int64_t[]){ s->lengths->cu_k[ATTENTION_BATCH], s->kv_heads, s->d_qk });
+    a.v = etalon_tensor_dense(m->v, ETALON_E4M3FN, 3,
+                              (int64_t[]){ s->lengths->cu_k[ATTENTION_BATCH], s->kv_heads, s->d_v });
+    a.cu_seqlens_q = attention_index(s->lengths->cu_q, ATTENTION_BATCH + 1);
+    a.cu_seqlens_k = attention_index(s->lengths->cu_k, ATTENTION_BATCH + 1);
     a.softmax_scale = ln2;
     a.causal = s->causal;
     return a;
