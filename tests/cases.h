@@ -100,7 +100,7 @@ uint32_t *cases_bits(const etalon_tensor *t);
 
 /* Rows: the kernels of all tables, numbered as by etalon_kernel_get */
 
-enum { CASES_ROWS = 64 };
+enum { CASES_ROWS = 128 };
 
 typedef struct cases_row {
     const char *op, *name, *needs;

@@ -11,6 +11,7 @@ devices_set_up() { # NAME
         skip_all 'it takes Check, the simulator, and offloading to gfx950 and gfx1250'
     dir=$(mktemp -d "${TMPDIR:-/tmp}/etalon-$1.XXXXXX") || exit 99
     trap 'rm -rf "$dir"' EXIT INT TERM
+    echo '# ETALON_DISABLE=gfx950,gfx1250, but for the checks of those rows'
 }
 
 # A sanitizer makes the simulator ten times as slow.
