@@ -995,10 +995,10 @@ static attention_shape draw_tuned(rng *r)
     s.hkv = RNG_PICK(r, 1, 1, 2);
     s.kv = ETALON_E4M3FN;
     s.out = rng_chance(r, 75) ? ETALON_BF16 : ETALON_F32;
-    s.index = rng_chance(r, 90) ? ETALON_I32 : ETALON_I64;
-    s.strided = rng_chance(r, 10);
-    s.window_left = rng_chance(r, 10) ? s.window_left : 0;
-    s.window_right = rng_chance(r, 10) ? s.window_right : 0;
+    s.index = rng_chance(r, 95) ? ETALON_I32 : ETALON_I64;
+    s.strided = rng_chance(r, 5);
+    s.window_left = rng_chance(r, 5) ? s.window_left : 0;
+    s.window_right = rng_chance(r, 5) ? s.window_right : 0;
     return s;
 }
 
@@ -1009,10 +1009,10 @@ void pa_mtp_draw_tuned(pa_mtp_case *c, rng *r)
     attention_shape s = draw_tuned(r);
     s.hq = s.hkv * RNG_PICK(r, 16, 8, 4);
     s.dqk = s.dv = 256;
-    s.q = rng_chance(r, 80) ? ETALON_BF16 : ETALON_E4M3FN;
+    s.q = rng_chance(r, 85) ? ETALON_BF16 : ETALON_E4M3FN;
     s.page_size = 16;
     s.spare_pages = rng_below(r, 4);
-    s.layout = rng_chance(r, 15) ? ETALON_KV_HND : ETALON_KV_NHD;
+    s.layout = rng_chance(r, 10) ? ETALON_KV_HND : ETALON_KV_NHD;
     s.interleaved = rng_chance(r, 30);
     for (int64_t b = 0; b < s.b; b++) {
         q_lens[b] = rng_chance(r, 90) ? rng_between(r, 1, 4) : rng_below(r, 9);

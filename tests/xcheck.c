@@ -129,7 +129,8 @@ static etalon_status create_context(const session *s, int threads, etalon_contex
 {
     etalon_context_options with = ETALON_CONTEXT_OPTIONS_INIT;
     with.threads = threads;
-    with.device = s->o.device;
+    if (s->o.device != ETALON_HOST)
+        return xcheck_device_context(s->o.device, code_objects, ctx);
     return etalon_context_create(&with, ctx);
 }
 

@@ -13,6 +13,7 @@
 
 #include "bound.h"
 #include "cases.h"
+#include "code_objects.h"
 #include "gpu.h"
 #include "oracle.h"
 #include "twin.h"
@@ -154,6 +155,9 @@ etalon_status xcheck_call(xcheck_trial *t, int context, const oracle_args *args,
 /* The same call with copies of the tensors on the device: they lie between zones of known bytes, or flush with what was
  * allocated, inputs have to stay as they are, and the outputs are copied back. */
 etalon_status xcheck_call_there(xcheck_trial *t, etalon_context *ctx, const oracle_args *args);
+
+/* A context with this device, whose rows of devices serve by their names alone. */
+etalon_status xcheck_device_context(int32_t device, const code_object *objects, etalon_context **to);
 
 /* A context whose device runs the broken kernel; NULL, with a sentence, if its object cannot be had. */
 etalon_context *xcheck_broken_context(const xcheck_kernel *kernel, int32_t device, char *error, size_t bytes);

@@ -140,11 +140,11 @@ static void pattern_shape(rng *r, const oracle_op *op, length l, char *text, siz
 }
 
 /* The file's tensors, copied into memory that watches over them. */
-static void bind_guarded(xcheck_case *c, const tensorfile *file)
+static void bind_guarded(xcheck_case *c, const tensorfile *file, length l)
 {
     tensorfile_error error;
     oracle_problem   problem;
-    rng             *layout = rng_chance(&c->random, 40) ? &c->random : NULL;
+    rng             *layout = rng_chance(&c->random, l == TUNED ? 5 : 40) ? &c->random : NULL;
     cases_require(oracle_bind(file, c->op, &problem, &error), "%s", error.text);
     c->args = problem.args;
     for (int i = 0; i < c->op->input_count; i++) {
@@ -175,7 +175,7 @@ static void make_pattern(xcheck_case *c, const char *pattern, length l)
     const generate_request request = { c->op, shapes, 1, pattern, rng_bits(&c->random) >> 1 };
     pattern_shape(&c->random, c->op, l, shape, sizeof shape);
     cases_require(generate(&request, &file, &error), "generate %s %s: %s", pattern, shape, error.text);
-    bind_guarded(c, &file);
+    bind_guarded(c, &file, l);
     generate_free(&file);
     snprintf(c->source, sizeof c->source, "pattern %s%s", pattern,
              l == FAR     ? ", 65536 keys"

@@ -237,6 +237,29 @@ etalon_status xcheck_call_there(xcheck_trial *t, etalon_context *ctx, const orac
     return status;
 }
 
+/* Contexts
+ * --------
+ * Not by etalon_context_create(): rows are called by their names here, and need not qualify, which takes seconds on a
+ * simulated device.
+ */
+etalon_status xcheck_device_context(int32_t device, const code_object *objects, etalon_context **to)
+{
+    etalon_context *ctx = NULL;
+    uint32_t        brought = NEEDS_NONE;
+    TRY(etalon_context_create(NULL, &ctx));
+    etalon_status status = offload_open(device, objects, &ctx->device);
+    if (status == ETALON_OK) {
+        brought = features_of_device(offload_place(ctx->device)->arch);
+        status = features_disable(getenv("ETALON_DISABLE"), &brought);
+    }
+    ctx->have |= brought;
+    if (status != ETALON_OK)
+        etalon_context_destroy(ctx);
+    else
+        *to = ctx;
+    return status;
+}
+
 /* Broken kernels
  * --------------
  */
@@ -309,25 +332,16 @@ static const code_object *with_broken_object(const xcheck_kernel *k, const char 
     return list;
 }
 
-/* Not by etalon_context_create(): no row qualifies, and none has to. */
 etalon_context *xcheck_broken_context(const xcheck_kernel *k, int32_t device, char *error, size_t bytes)
 {
-    etalon_context *ctx = NULL;
-    if (etalon_context_create(NULL, &ctx) != ETALON_OK ||
-        offload_open(device, code_objects, &ctx->device) != ETALON_OK) {
+    etalon_context *ctx = NULL, *broken_ctx = NULL;
+    if (xcheck_device_context(device, code_objects, &ctx) != ETALON_OK) {
         snprintf(error, bytes, "%s", etalon_last_error());
-        etalon_context_destroy(ctx);
         return NULL;
     }
     const code_object *objects = with_broken_object(k, device_arch(ctx), error, bytes);
-    offload_close(ctx->device);
-    ctx->device = NULL;
-    if (objects != NULL && offload_open(device, objects, &ctx->device) == ETALON_OK) {
-        ctx->have |= features_of_device(device_arch(ctx));
-        return ctx;
-    }
-    if (objects != NULL)
-        snprintf(error, bytes, "%s", etalon_last_error());
     etalon_context_destroy(ctx);
-    return NULL;
+    if (objects != NULL && xcheck_device_context(device, objects, &broken_ctx) != ETALON_OK)
+        snprintf(error, bytes, "%s", etalon_last_error());
+    return broken_ctx;
 }

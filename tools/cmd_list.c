@@ -57,7 +57,7 @@ static void print_row(const etalon_kernel_info *info, const char *reason, bool j
         report_json(json_pack("{s:s,s:s,s:s,s:b,s:s?}", "op", info->op, "kernel", info->name, "needs", info->needs,
                               "available", info->available, "reason", reason));
     else
-        printf("%-12s  %-36s  %-9s  %s%s%s\n", info->op, info->name, info->available ? "yes" : "no", info->needs,
+        printf("%-12s  %-38s  %-9s  %s%s%s\n", info->op, info->name, info->available ? "yes" : "no", info->needs,
                reason == NULL ? "" : ": ", reason == NULL ? "" : reason);
 }
 
@@ -68,7 +68,7 @@ static void print_object(const etalon_code_object_info *info, bool json)
                               (json_int_t)info->bytes, "registers", info->registers, "lds_bytes", info->lds_bytes,
                               "scratch_bytes", info->scratch_bytes));
     else
-        printf("%-36s  %-8s  %8zu  %9d  %9d  %13d\n", info->kernel, info->arch, info->bytes, info->registers,
+        printf("%-38s  %-8s  %8zu  %9d  %9d  %13d\n", info->kernel, info->arch, info->bytes, info->registers,
                info->lds_bytes, info->scratch_bytes);
 }
 
@@ -76,7 +76,7 @@ static void print_object(const etalon_code_object_info *info, bool json)
 static void list_objects(bool json)
 {
     if (!json)
-        printf("%-36s  %-8s  %8s  %9s  %9s  %13s\n", "kernel", "arch", "bytes", "registers", "lds_bytes",
+        printf("%-38s  %-8s  %8s  %9s  %9s  %13s\n", "kernel", "arch", "bytes", "registers", "lds_bytes",
                "scratch_bytes");
     etalon_code_object_info info;
     for (int i = 0; etalon_code_object_get(i, &info) == ETALON_OK; i++)
@@ -122,7 +122,7 @@ int cmd_list(int argc, char **argv)
     if (ctx == NULL)
         return EXIT_BAD;
     if (!json)
-        printf("%-12s  %-36s  %-9s  %s\n", "op", "kernel", "available", "needs");
+        printf("%-12s  %-38s  %-9s  %s\n", "op", "kernel", "available", "needs");
     etalon_kernel_info info;
     reasons            r = { 0 };
     for (int i = 0; etalon_kernel_get(ctx, i, &info) == ETALON_OK; i++)
@@ -134,7 +134,7 @@ int cmd_list(int argc, char **argv)
 static void print_reason(void *user, const char *kernel, const char *reason)
 {
     (void)user;
-    printf("%-36s  %s\n", kernel, reason == NULL ? "taken" : reason);
+    printf("%-38s  %s\n", kernel, reason == NULL ? "taken" : reason);
 }
 
 /* What to explain beside the file or operation. */
