@@ -3,6 +3,7 @@
 hip_kernels = \
 	%D%/fmha_varlen_omp.hip \
 	%D%/mqa_logits_omp.hip \
+	%D%/mqa_logits_paged_omp.hip \
 	%D%/pa_mtp_omp.hip \
 	%D%/pa_mtp_plan_omp.hip \
 	%D%/pa_mtp_reduce_omp.hip
@@ -13,7 +14,9 @@ hip_headers = \
 	%D%/attention_omp.h \
 	%D%/device.h \
 	%D%/fmha_varlen_omp.h \
+	%D%/mqa_logits_device.h \
 	%D%/mqa_logits_omp.h \
+	%D%/mqa_logits_paged_omp.h \
 	%D%/omp_host.h \
 	%D%/pa_mtp_device.h \
 	%D%/pa_mtp_omp.h \

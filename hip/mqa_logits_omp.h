@@ -11,15 +11,16 @@ enum {
 };
 
 typedef struct mqa_logits_omp {
-    uint64_t     q, k, kv_scale, weights, ks, ke, logits; /* addresses of element 0 */
+    uint64_t     q, k, kv_scale, weights, ks, ke, logits; /* addresses of element 0; ks 0: every window starts at 0 */
     int64_t      m, n, h, d;
+    int64_t      columns; /* of logits */
     int64_t      q_stride[3], k_stride[2], kv_scale_stride, weights_stride[2], ks_stride, ke_stride, logits_stride[2];
     int64_t      rows;   /* of a tile */
     int64_t      groups; /* workgroups of the grid */
     etalon_dtype q_dtype, k_dtype;
     int32_t      q_quads, k_quads; /* see device_row */
     int32_t      ks_wide, ke_wide; /* I64 */
-    int32_t      clean;
+    int32_t      clean, compressed;
 } mqa_logits_omp;
 
 #if !defined(__HIP__) && !defined(__CUDA__)
@@ -28,9 +29,11 @@ typedef struct mqa_logits_omp {
 
 #include "mqa_logits.h"
 
-static inline int64_t mqa_logits_omp_tiles(const mqa_logits_problem *p, int64_t rows)
+/* Of keys, or of columns to clean. */
+static inline int64_t mqa_logits_omp_tiles(int64_t m, int64_t n, int64_t columns, bool clean, int64_t rows)
 {
-    return ((p->n + MQA_LOGITS_OMP_KEYS - 1) / MQA_LOGITS_OMP_KEYS) * ((p->m + rows - 1) / rows);
+    const int64_t most = clean && columns > n ? columns : n;
+    return ((most + MQA_LOGITS_OMP_KEYS - 1) / MQA_LOGITS_OMP_KEYS) * ((m + rows - 1) / rows);
 }
 
 /* Query rows of a tile: as many as leave enough tiles, but as fill the pairs. */
@@ -38,7 +41,7 @@ static inline int64_t mqa_logits_omp_rows(const mqa_logits_problem *p)
 {
     const int64_t least = p->h < MQA_LOGITS_OMP_ROWS ? MQA_LOGITS_OMP_ROWS / p->h : 1;
     int64_t       rows = MQA_LOGITS_OMP_ROWS;
-    while (rows > least && mqa_logits_omp_tiles(p, rows) < MQA_LOGITS_OMP_TILES)
+    while (rows > least && mqa_logits_omp_tiles(p->m, p->n, p->columns, p->clean, rows) < MQA_LOGITS_OMP_TILES)
         rows--;
     return rows;
 }
@@ -46,7 +49,8 @@ static inline int64_t mqa_logits_omp_rows(const mqa_logits_problem *p)
 /* At most `most` workgroups, which share the tiles. */
 static inline mqa_logits_omp mqa_logits_omp_of(const mqa_logits_problem *p, int64_t most)
 {
-    const int64_t rows = mqa_logits_omp_rows(p), tiles = mqa_logits_omp_tiles(p, rows);
+    const int64_t rows = mqa_logits_omp_rows(p);
+    const int64_t tiles = mqa_logits_omp_tiles(p->m, p->n, p->columns, p->clean, rows);
     return (mqa_logits_omp){ .q = omp_address(&p->q),
                              .k = omp_address(&p->k),
                              .kv_scale = omp_address(&p->kv_scale),
@@ -58,6 +62,7 @@ static inline mqa_logits_omp mqa_logits_omp_of(const mqa_logits_problem *p, int6
                              .n = p->n,
                              .h = p->h,
                              .d = p->d,
+                             .columns = p->columns,
                              .q_stride = { p->q.stride[0], p->q.stride[1], p->q.stride[2] },
                              .k_stride = { p->k.stride[0], p->k.stride[1] },
                              .kv_scale_stride = p->kv_scale.stride[0],
@@ -73,7 +78,8 @@ static inline mqa_logits_omp mqa_logits_omp_of(const mqa_logits_problem *p, int6
                              .k_quads = omp_quads(&p->k),
                              .ks_wide = p->ks.dtype == ETALON_I64,
                              .ke_wide = p->ke.dtype == ETALON_I64,
-                             .clean = p->clean };
+                             .clean = p->clean,
+                             .compressed = p->compressed };
 }
 
 #endif

@@ -9,7 +9,9 @@ noinst_LTLIBRARIES += %D%/libref.la
 	%D%/fmha_varlen_ref.c \
 	%D%/fmha_varlen_row.h \
 	%D%/merge_states_ref.c \
+	%D%/mqa_logits_paged_ref.c \
 	%D%/mqa_logits_ref.c \
+	%D%/mqa_logits_row.h \
 	%D%/pa_mtp_model.c \
 	%D%/pa_mtp_ref.c \
 	%D%/pa_mtp_row.h

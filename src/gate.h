@@ -25,7 +25,7 @@ typedef struct gate {
 } gate;
 
 /* The tables, in the order in which etalon_kernel_get() counts: this list and no other. */
-#define GATES GATE(pa_mtp) GATE(fmha_varlen) GATE(mqa_logits) GATE(merge_states)
+#define GATES GATE(pa_mtp) GATE(fmha_varlen) GATE(mqa_logits) GATE(mqa_logits_paged) GATE(merge_states)
 
 #define GATE(op) extern const gate op##_gate;
 GATES

@@ -27,6 +27,10 @@ noinst_LTLIBRARIES += %D%/libetalon_core.la
 	%D%/mqa_logits.h \
 	%D%/mqa_logits_check.c \
 	%D%/mqa_logits_kernels.def \
+	%D%/mqa_logits_paged.c \
+	%D%/mqa_logits_paged.h \
+	%D%/mqa_logits_paged_check.c \
+	%D%/mqa_logits_paged_kernels.def \
 	%D%/pa_mtp.c \
 	%D%/pa_mtp.h \
 	%D%/pa_mtp_check.c \
@@ -57,6 +61,7 @@ if HAVE_OFFLOAD
 	%D%/launch_hip.c \
 	%D%/launch_hsa.c \
 	%D%/mqa_logits_omp.c \
+	%D%/mqa_logits_paged_omp.c \
 	%D%/pa_mtp_omp.c
 endif
 # By a variable, since the rule for the object is Automake's.
@@ -96,6 +101,7 @@ noinst_LTLIBRARIES += %D%/libgeneric.la
 	$(kernel_headers) \
 	%D%/fmha_varlen_generic.c \
 	%D%/mqa_logits_generic.c \
+	%D%/mqa_logits_paged_generic.c \
 	%D%/pa_mtp_generic.c
 
 if HAVE_AVX2
@@ -107,6 +113,7 @@ endif
 	$(kernel_headers) \
 	%D%/fmha_varlen_avx2.c \
 	%D%/mqa_logits_avx2.c \
+	%D%/mqa_logits_paged_avx2.c \
 	%D%/pa_mtp_avx2.c
 
 if HAVE_AVX512
@@ -118,6 +125,7 @@ endif
 	$(kernel_headers) \
 	%D%/fmha_varlen_avx512.c \
 	%D%/mqa_logits_avx512.c \
+	%D%/mqa_logits_paged_avx512.c \
 	%D%/pa_mtp_avx512.c
 
 if HAVE_AMX
@@ -129,6 +137,7 @@ endif
 	$(kernel_headers) \
 	%D%/fmha_varlen_amx.c \
 	%D%/mqa_logits_amx.c \
+	%D%/mqa_logits_paged_amx.c \
 	%D%/pa_mtp_amx.c
 
 if HAVE_NEON
@@ -140,6 +149,7 @@ endif
 	$(kernel_headers) \
 	%D%/fmha_varlen_neon.c \
 	%D%/mqa_logits_neon.c \
+	%D%/mqa_logits_paged_neon.c \
 	%D%/pa_mtp_neon.c
 
 # The same with the exported names alone: what is installed.

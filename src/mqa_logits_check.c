@@ -27,7 +27,11 @@ static etalon_status check_extents(const etalon_mqa_logits_args *a)
     TRY(tensor_check_extent(OP, "cu_seqlen_ks", &a->cu_seqlen_ks, 0, m, "M of q"));
     TRY(tensor_check_extent(OP, "cu_seqlen_ke", &a->cu_seqlen_ke, 0, m, "M of q"));
     TRY(tensor_check_extent(OP, "logits", &a->logits, 0, m, "M of q"));
-    TRY(tensor_check_extent(OP, "logits", &a->logits, 1, n, "N of k"));
+    REQUIRE(a->max_seqlen_k >= 0, OP ": max_seqlen_k: %" PRId64 ", expected 0 or more", a->max_seqlen_k);
+    if (a->max_seqlen_k > 0)
+        TRY(tensor_check_extent(OP, "logits", &a->logits, 1, a->max_seqlen_k, "max_seqlen_k"));
+    else
+        TRY(tensor_check_extent(OP, "logits", &a->logits, 1, n, "N of k"));
     return ETALON_OK;
 }
 
@@ -47,6 +51,8 @@ etalon_status mqa_logits_check(const etalon_mqa_logits_args *args, mqa_logits_pr
                                .n = a.k.shape[0],
                                .h = a.q.shape[1],
                                .d = a.q.shape[2],
+                               .columns = a.logits.shape[1],
+                               .compressed = a.max_seqlen_k > 0,
                                .q = a.q,
                                .k = a.k,
                                .kv_scale = a.kv_scale,
@@ -68,5 +74,6 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high)
 key_range mqa_logits_window(const mqa_logits_problem *p, int64_t m)
 {
     const int64_t first = clamp(index_at(&p->ks, m), 0, p->n);
-    return (key_range){ first, clamp(index_at(&p->ke, m), first, p->n) };
+    const int64_t most = p->compressed && p->columns < p->n - first ? first + p->columns : p->n;
+    return (key_range){ first, clamp(index_at(&p->ke, m), first, most) };
 }

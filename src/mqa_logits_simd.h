@@ -1,5 +1,5 @@
-/* mqa_logits by panels of keys: included once for each instruction set, with SIMD_BYTES and SIMD_STEM, the row's name,
- * set.
+/* mqa_logits by panels of keys, and with SIMD_PAGED mqa_logits_paged, one sequence of it like the other: included once for
+ * each instruction set, with SIMD_BYTES and SIMD_STEM, the row's name, set.
  *
  * A task is a block of query rows, about 192 (row, head) pairs, over a chunk of the keys. Each panel of K is decoded
  * once a task; relu, weight and the sum over heads follow each block of scores while it is in the cache, and no score
@@ -7,7 +7,7 @@
  */
 #include "context.h"
 #include "element.h"
-#include "mqa_logits.h"
+#include "mqa_logits_paged.h"
 #include "simd_panel.h"
 #include "simd_row.h"
 
@@ -36,7 +36,8 @@ static int64_t row_blocks(const mqa_logits_problem *p)
 
 static int64_t task_count(const mqa_logits_problem *p)
 {
-    return row_blocks(p) * ((p->n + CHUNK_KEYS - 1) / CHUNK_KEYS);
+    const int64_t most = p->clean ? tile_most(p->n, p->columns) : p->n;
+    return row_blocks(p) * ((most + CHUNK_KEYS - 1) / CHUNK_KEYS);
 }
 
 /* Scratch memory of one thread: packed q, weights, a panel of K, a block of scores, the sums over heads. */
@@ -207,50 +208,60 @@ static bool sum_panel(const mqa_logits_problem *p, const attend_keys *keys, simd
     return nan;
 }
 
-static bool key_is_nan(const mqa_logits_problem *p, simd_fp8 format, int64_t n)
+/* The scales of a panel's keys, as far as there are any. */
+static void load_scales(const attend_keys *keys, int64_t n, int64_t last, float *scale)
 {
-    return tile_row_has_nan((const uint8_t *)tensor_at2(&p->k, n, 0), p->d, format);
+    const uint8_t *at[KEYS];
+    const int64_t  count = tile_least(KEYS, last - n);
+    tile_key_rows(keys, keys->v, keys->v_page, keys->v_slot, n, count, at);
+    for (int64_t i = 0; i < count; i++)
+        scale[i] = *(const float *)at[i];
 }
 
-/* What row m sees of a panel; a key that holds NaN gives NaN. */
-static void store_panel(const mqa_logits_problem *p, simd_fp8 format, int64_t m, key_range see, int64_t n, int64_t last,
-                        bool nan, const float *sum)
+/* What row m sees of a panel, from column n - origin on; a key that holds NaN gives NaN. */
+static void store_panel(const mqa_logits_problem *p, const attend_keys *keys, simd_fp8 format, int64_t m,
+                        int64_t origin, key_range see, int64_t n, int64_t last, bool nan, const float *scale,
+                        const float *sum)
 {
-    const int64_t from = tile_most(see.first, n), to = tile_least(tile_least(see.last, n + KEYS), last);
+    const int64_t from = tile_most(see.first, n) - n, to = tile_least(tile_least(see.last, n + KEYS), last) - n;
+    const int64_t step = p->logits.stride[1];
     const float   unit = unit_of(p);
-    const float  *scale = p->kv_scale.data;
-    float        *logits = (float *)tensor_at2(&p->logits, m, 0);
-    if (p->kv_scale.stride[0] == 1 && p->logits.stride[1] == 1)
+    float        *logits = (float *)tensor_at2(&p->logits, m, n - origin);
+    if (step == 1)
         for (int64_t i = from; i < to; i++)
-            logits[i] = scale[i] * (unit * sum[i - n]);
+            logits[i] = scale[i] * (unit * sum[i]);
     else
         for (int64_t i = from; i < to; i++)
-            logits[i * p->logits.stride[1]] = scale[i * p->kv_scale.stride[0]] * (unit * sum[i - n]);
+            logits[i * step] = scale[i] * (unit * sum[i]);
     for (int64_t i = from; nan && i < to; i++)
-        if (key_is_nan(p, format, i))
-            logits[i * p->logits.stride[1]] = NAN;
+        if (tile_row_has_nan(mqa_logits_key(keys, n + i), p->d, format))
+            logits[i * step] = NAN;
 }
 
-static void fill(const mqa_logits_problem *p, int64_t m, int64_t from, int64_t to)
+/* -inf in the columns of [from, from + CHUNK_KEYS) that have no key of the row's window. */
+static void fill(const mqa_logits_problem *p, int64_t m, key_range see, int64_t from)
 {
-    for (int64_t n = from; n < to; n++)
-        *(float *)tensor_at2(&p->logits, m, n) = -INFINITY;
+    const int64_t origin = mqa_logits_origin(p, see), to = tile_least(p->columns, from + CHUNK_KEYS);
+    for (int64_t c = from; c < tile_least(see.first - origin, to); c++)
+        *(float *)tensor_at2(&p->logits, m, c) = -INFINITY;
+    for (int64_t c = tile_most(see.last - origin, from); c < to; c++)
+        *(float *)tensor_at2(&p->logits, m, c) = -INFINITY;
 }
 
-/* Keys [from, to) that a row of the task sees; -inf goes where it does not, if that is wanted. */
+/* Keys [from, to) that a row of the task sees, and where its logits begin; -inf goes into the same columns where no key
+ * belongs, if that is wanted. */
 static key_range windows_of(const mqa_logits_problem *p, int64_t first, int64_t rows, int64_t from, int64_t to,
-                            key_range *see)
+                            key_range *see, int64_t *origin)
 {
     key_range all = { to, from };
     for (int64_t i = 0; i < rows; i++) {
         const key_range whole = mqa_logits_window(p, first + i);
+        origin[i] = mqa_logits_origin(p, whole);
         see[i] = (key_range){ tile_most(whole.first, from), tile_least(whole.last, to) };
         if (see[i].first >= see[i].last)
             see[i] = (key_range){ to, to };
-        if (p->clean) {
-            fill(p, first + i, from, see[i].first);
-            fill(p, first + i, see[i].last, to);
-        }
+        if (p->clean)
+            fill(p, first + i, whole, from);
         if (see[i].first < to) {
             all.first = tile_least(all.first, see[i].first);
             all.last = tile_most(all.last, see[i].last);
@@ -262,46 +273,80 @@ static key_range windows_of(const mqa_logits_problem *p, int64_t first, int64_t 
 static void task(const mqa_logits_problem *p, int64_t i, float *memory)
 {
     const int64_t   first = i % row_blocks(p) * block_rows(p), rows = tile_least(block_rows(p), p->m - first);
-    const int64_t   from = i / row_blocks(p) * CHUNK_KEYS, to = tile_least(p->n, from + CHUNK_KEYS);
+    const int64_t   from = i / row_blocks(p) * CHUNK_KEYS, to = tile_most(from, tile_least(p->n, from + CHUNK_KEYS));
     key_range       see[BLOCK_PAIRS];
-    const key_range all = windows_of(p, first, rows, from, to, see);
+    int64_t         origin[BLOCK_PAIRS];
+    const key_range all = windows_of(p, first, rows, from, to, see, origin);
     if (all.first >= all.last)
         return;
     const scratch     t = scratch_at(p, memory);
     const simd_fp8    format = simd_fp8_of(p->k.dtype);
-    const attend_keys keys = {
-        .k = p->k.data, .dtype = p->k.dtype, .k_slot = p->k.stride[0], .d_qk = p->d, .page_size = INT64_MAX
-    };
+    const attend_keys keys = mqa_logits_keys(p);
     pack_rows(p, first, rows, &t);
 #ifdef SIMD_AMX
     amx_begin(rows * p->h);
 #endif
     for (int64_t n = all.first; n < all.last; n += KEYS) {
         const bool nan = sum_panel(p, &keys, format, see, rows, n, all.last, &t);
+        float      scale[KEYS];
+        load_scales(&keys, n, all.last, scale);
         for (int64_t m = 0; m < rows; m++)
-            store_panel(p, format, first + m, see[m], n, all.last, nan, t.sum + m * KEYS);
+            store_panel(p, &keys, format, first + m, origin[m], see[m], n, all.last, nan, scale, t.sum + m * KEYS);
     }
 #ifdef SIMD_AMX
     amx_end();
 #endif
 }
 
-size_t SIMD_WORKSPACE(const etalon_context *ctx, const void *problem)
+#ifdef SIMD_PAGED
+typedef mqa_logits_paged_problem whole_problem;
+
+static int64_t part_count(const whole_problem *whole)
 {
-    const mqa_logits_problem *p = problem;
-    return sizeof(float) * (size_t)(context_threads(ctx, task_count(p)) * scratch_floats(p));
+    return whole->batch;
 }
 
-etalon_status SIMD_RUN(const etalon_context *ctx, const mqa_logits_problem *p, etalon_workspace work)
+static mqa_logits_problem part_of(const whole_problem *whole, int64_t b)
 {
-    const int64_t tasks = task_count(p);
+    return mqa_logits_paged_sequence(whole, b);
+}
+#else
+typedef mqa_logits_problem whole_problem;
+
+static int64_t part_count(const whole_problem *whole)
+{
+    (void)whole;
+    return 1;
+}
+
+static mqa_logits_problem part_of(const whole_problem *whole, int64_t b)
+{
+    (void)b;
+    return *whole;
+}
+#endif
+
+size_t SIMD_WORKSPACE(const etalon_context *ctx, const void *problem)
+{
+    const whole_problem     *whole = problem;
+    const mqa_logits_problem like = part_of(whole, 0); /* all parts have one shape */
+    const int64_t            tasks = part_count(whole) * task_count(&like);
+    return sizeof(float) * (size_t)(context_threads(ctx, tasks) * scratch_floats(&like));
+}
+
+etalon_status SIMD_RUN(const etalon_context *ctx, const whole_problem *whole, etalon_workspace work)
+{
+    const mqa_logits_problem like = part_of(whole, 0);
+    const int64_t            each = task_count(&like), tasks = part_count(whole) * each;
     (void)ctx;
 #pragma omp parallel num_threads(context_threads(ctx, tasks))
     {
-        float *const mine = (float *)work.data + tile_thread() * scratch_floats(p);
+        float *const mine = (float *)work.data + tile_thread() * scratch_floats(&like);
 #pragma omp for schedule(dynamic)
-        for (int64_t i = 0; i < tasks; i++)
-            task(p, i, mine);
+        for (int64_t i = 0; i < tasks; i++) {
+            const mqa_logits_problem part = part_of(whole, i / each);
+            task(&part, i % each, mine);
+        }
     }
     return ETALON_OK;
 }

@@ -2,7 +2,7 @@
 
 #include "element.h"
 #include "fmha_varlen.h"
-#include "mqa_logits.h"
+#include "mqa_logits_paged.h"
 #include "pa_mtp.h"
 
 #include <stdio.h>
@@ -49,11 +49,18 @@ static bool refused(answer *a)
  * Sums are exact: no tolerance. Rows that do not see all keys, one that sees none, extents that fill no tile; more
  * keys, for rows that stage them ahead.
  */
-enum { MQA_ROWS = 5, MQA_MOST_KEYS = 600, MQA_MOST_HEADS = 64, MQA_MOST_DIMS = 128 };
+enum {
+    MQA_ROWS = 5,
+    MQA_KEYS = 70,
+    MQA_MOST_KEYS = 600,
+    MQA_MOST_HEADS = 64,
+    MQA_MOST_DIMS = 128,
+    MQA_SHORT = 4 /* columns that compressed logits have fewer than there are keys */
+};
 
 static const struct {
     int64_t m, n, h, d;
-} mqa_shapes[] = { { MQA_ROWS, 70, 3, 20 }, { 3, MQA_MOST_KEYS, 32, 128 }, { 3, MQA_MOST_KEYS, 64, 128 } };
+} mqa_shapes[] = { { MQA_ROWS, MQA_KEYS, 3, 20 }, { 3, MQA_MOST_KEYS, 32, 128 }, { 3, MQA_MOST_KEYS, 64, 128 } };
 
 typedef struct mqa_memory {
     uint8_t q[MQA_ROWS * MQA_MOST_HEADS * MQA_MOST_DIMS], k[MQA_MOST_KEYS * MQA_MOST_DIMS];
@@ -91,37 +98,136 @@ static etalon_mqa_logits_args mqa_question(mqa_memory *memory, int shape)
 static bool mqa_run(const etalon_context *ctx, etalon_mqa_logits_args *a, const char *kernel, float *logits)
 {
     const etalon_workspace none = { 0 };
+    const int64_t          columns = a->max_seqlen_k > 0 ? a->max_seqlen_k : a->k.shape[0];
     a->kernel = kernel;
-    a->logits = etalon_tensor_dense(logits, ETALON_F32, 2, (int64_t[]){ a->q.shape[0], a->k.shape[0] });
-    memset(logits, 0xFF, (size_t)(a->q.shape[0] * a->k.shape[0]) * sizeof *logits); /* NaN, where nothing is written */
+    a->logits = etalon_tensor_dense(logits, ETALON_F32, 2, (int64_t[]){ a->q.shape[0], columns });
+    memset(logits, 0xFF, (size_t)(a->q.shape[0] * columns) * sizeof *logits); /* NaN, where nothing is written */
     return etalon_mqa_logits(ctx, a, none) == ETALON_OK;
 }
 
 /* A comparison that NaN fails. */
-static bool mqa_compare(const mqa_memory *memory, int shape, answer *a)
+static bool logits_compare(const float *got, const float *want, int64_t rows, int64_t columns, answer *a)
 {
-    const int n = (int)mqa_shapes[shape].n;
-    for (int i = 0; i < mqa_shapes[shape].m * n; i++)
-        if (!(memory->got[i] == memory->want[i])) {
-            snprintf(a->reason, a->bytes, "not qualified: logits[%d, %d] of a known answer is %g, expected %g", i / n,
-                     i % n, (double)memory->got[i], (double)memory->want[i]);
+    for (int64_t i = 0; i < rows * columns; i++)
+        if (!(got[i] == want[i])) {
+            snprintf(a->reason, a->bytes,
+                     "not qualified: logits[%" PRId64 ", %" PRId64 "] of a known answer is %g, expected %g",
+                     i / columns, i % columns, (double)got[i], (double)want[i]);
             return false;
         }
     return true;
 }
 
-static bool mqa_answers(const etalon_context *ctx, const gate_row *row, int shape, void *memory, answer *out)
+static bool mqa_ask(const etalon_context *ctx, const gate_row *row, etalon_mqa_logits_args *a, mqa_memory *m,
+                    answer *out)
 {
-    mqa_memory            *m = memory;
-    etalon_mqa_logits_args a = mqa_question(m, shape);
-    mqa_logits_problem     problem;
-    if (!mqa_run(ctx, &a, "mqa_logits_ref", m->want) || mqa_logits_check(&a, &problem) != ETALON_OK)
+    mqa_logits_problem problem;
+    if (!mqa_run(ctx, a, "mqa_logits_ref", m->want) || mqa_logits_check(a, &problem) != ETALON_OK)
         return failed(out);
     if (row->refuse(&problem) != NULL)
         return refused(out);
     if (out->only_ask)
         return true;
-    return mqa_run(ctx, &a, row->name, m->got) ? mqa_compare(m, shape, out) : failed(out);
+    return mqa_run(ctx, a, row->name, m->got) ? logits_compare(m->got, m->want, a->q.shape[0], a->logits.shape[1], out)
+                                              : failed(out);
+}
+
+/* Whole rows, and compressed ones of a row that takes them. */
+static bool mqa_answers(const etalon_context *ctx, const gate_row *row, int shape, void *memory, answer *out)
+{
+    mqa_memory            *m = memory;
+    etalon_mqa_logits_args a = mqa_question(m, shape);
+    if (!mqa_ask(ctx, row, &a, m, out))
+        return false;
+    a.max_seqlen_k = a.k.shape[0] - MQA_SHORT;
+    if (mqa_ask(ctx, row, &a, m, out))
+        return true;
+    const bool only_whole = out->refused;
+    out->refused = false;
+    return only_whole;
+}
+
+/* mqa_logits_paged
+ * ----------------
+ * The same keys in shuffled blocks, with scales that tell slots and blocks apart; rows of different lengths, one of 0.
+ */
+enum { PAGED_SEQUENCES = 2, PAGED_ROWS = 2, PAGED_MOST_BLOCKS = 2 * ((MQA_KEYS + 2) / 3), PAGED_MOST_SIZE = 64 };
+
+static const struct {
+    int64_t block_size, h, d;
+} paged_shapes[] = { { 3, 3, 20 }, { 64, 32, 128 }, { 64, 64, 128 } };
+
+enum {
+    PAGED_MOST_ROWS = PAGED_SEQUENCES * PAGED_ROWS,
+    PAGED_MOST_COLUMNS = MQA_KEYS + PAGED_MOST_SIZE,
+    PAGED_MOST_BYTES = 4 * PAGED_MOST_SIZE * (128 + 4)
+};
+
+typedef struct paged_memory {
+    uint8_t q[PAGED_MOST_ROWS * MQA_MOST_HEADS * 128];
+    float   cache[PAGED_MOST_BYTES / 4]; /* aligned for its scales */
+    float   weights[PAGED_MOST_ROWS * MQA_MOST_HEADS];
+    int32_t lens[PAGED_MOST_ROWS], tables[PAGED_MOST_BLOCKS];
+    float   want[PAGED_MOST_ROWS * PAGED_MOST_COLUMNS], got[PAGED_MOST_ROWS * PAGED_MOST_COLUMNS];
+} paged_memory;
+
+static void paged_fill_cache(uint8_t *cache, int64_t blocks, int64_t size, int64_t d)
+{
+    for (int64_t i = 0; i < blocks * size; i++) {
+        uint8_t    *block = cache + i / size * size * (d + 4);
+        const float scale = 1.0f / (float)(1 << i % 5);
+        for (int64_t n = 0; n < d; n++)
+            block[i % size * d + n] = e4m3fn_digit[digit((int)(i * d + n) + 7)];
+        memcpy(block + size * d + 4 * (i % size), &scale, sizeof scale);
+    }
+}
+
+static etalon_mqa_logits_paged_args paged_question(paged_memory *memory, int64_t size, int64_t h, int64_t d)
+{
+    static const int32_t         lens[PAGED_MOST_ROWS] = { MQA_KEYS - 1, MQA_KEYS, 0, 37 };
+    const int64_t                rows = PAGED_MOST_ROWS, table = (MQA_KEYS + size - 1) / size, blocks = 2 * table;
+    etalon_mqa_logits_paged_args a = ETALON_MQA_LOGITS_PAGED_ARGS_INIT;
+    for (int i = 0; i < rows * h * d; i++)
+        memory->q[i] = e4m3fn_digit[digit(i)];
+    for (int i = 0; i < rows * h; i++)
+        memory->weights[i] = (float)(digit(i + 3) - 2);
+    for (int i = 0; i < blocks; i++)
+        memory->tables[i] = (int32_t)(blocks - 1 - i);
+    memcpy(memory->lens, lens, sizeof lens);
+    paged_fill_cache((uint8_t *)memory->cache, blocks, size, d);
+    a.q = etalon_tensor_dense(memory->q, ETALON_E4M3FN, 4, (int64_t[]){ PAGED_SEQUENCES, PAGED_ROWS, h, d });
+    a.kv_cache = etalon_tensor_dense(memory->cache, ETALON_E4M3FN, 3, (int64_t[]){ blocks, size, d + 4 });
+    a.weights = etalon_tensor_dense(memory->weights, ETALON_F32, 2, (int64_t[]){ rows, h });
+    a.context_lens = etalon_tensor_dense(memory->lens, ETALON_I32, 2, (int64_t[]){ PAGED_SEQUENCES, PAGED_ROWS });
+    a.block_tables = etalon_tensor_dense(memory->tables, ETALON_I32, 2, (int64_t[]){ PAGED_SEQUENCES, table });
+    return a;
+}
+
+static bool paged_run(const etalon_context *ctx, etalon_mqa_logits_paged_args *a, const char *kernel, float *logits)
+{
+    const etalon_workspace none = { 0 };
+    const int64_t          columns = a->block_tables.shape[1] * a->kv_cache.shape[1];
+    a->kernel = kernel;
+    a->logits = etalon_tensor_dense(logits, ETALON_F32, 2, (int64_t[]){ PAGED_MOST_ROWS, columns });
+    memset(logits, 0xFF, (size_t)(PAGED_MOST_ROWS * columns) * sizeof *logits); /* NaN, where nothing is written */
+    return etalon_mqa_logits_paged(ctx, a, none) == ETALON_OK;
+}
+
+static bool paged_answers(const etalon_context *ctx, const gate_row *row, int shape, void *memory, answer *out)
+{
+    paged_memory                *m = memory;
+    etalon_mqa_logits_paged_args a =
+        paged_question(m, paged_shapes[shape].block_size, paged_shapes[shape].h, paged_shapes[shape].d);
+    mqa_logits_paged_problem problem;
+    if (!paged_run(ctx, &a, "mqa_logits_paged_ref", m->want) || mqa_logits_paged_check(&a, &problem) != ETALON_OK)
+        return failed(out);
+    if (row->refuse(&problem) != NULL)
+        return refused(out);
+    if (out->only_ask)
+        return true;
+    return paged_run(ctx, &a, row->name, m->got)
+               ? logits_compare(m->got, m->want, PAGED_MOST_ROWS, problem.columns, out)
+               : failed(out);
 }
 
 /* pa_mtp and fmha_varlen
@@ -348,6 +454,7 @@ static const struct known {
     size_t      memory;
     bool (*answers)(const etalon_context *ctx, const gate_row *row, int shape, void *memory, answer *out);
 } known[] = { { &mqa_logits_gate, COUNT(mqa_shapes), sizeof(mqa_memory), mqa_answers },
+              { &mqa_logits_paged_gate, COUNT(paged_shapes), sizeof(paged_memory), paged_answers },
               { &pa_mtp_gate, COUNT(pa_mtp_shapes), sizeof(attention_memory), pa_mtp_answers },
               { &fmha_varlen_gate, COUNT(fmha_varlen_shapes), sizeof(attention_memory), fmha_varlen_answers } };
 

@@ -7,7 +7,7 @@
 #include "fmha_varlen.h"
 #include "fmha_varlen_row.h"
 #include "merge_states.h"
-#include "mqa_logits.h"
+#include "mqa_logits_paged.h"
 #include "pa_mtp.h"
 #include "pa_mtp_row.h"
 #include "xcheck.h"
@@ -60,6 +60,11 @@ typedef enum bug {
     WINDOW_END,
     ONE_FORMAT,
     TILE_TAIL,
+    NOT_MOVED,
+    ONE_CONTEXT,
+    FIRST_SCALE,
+    INTERLEAVED,
+    BLOCK_SIZE_64,
     PLUS_INFINITY,
     READS_EMPTY
 } bug;
@@ -379,10 +384,40 @@ static etalon_status plain_fmha_varlen(const fmha_varlen_problem *p, bug b, bool
 /* Indexer logits
  * -------------- */
 
+/* Where key n lies: its block, if there are blocks, and its slot. */
+typedef struct key_place {
+    int64_t block, slot;
+} key_place;
+
+static key_place place_of(const mqa_logits_problem *p, bug b, int64_t n)
+{
+    const int64_t size = b == BLOCK_SIZE_64 ? 64 : p->pages.block_size;
+    if (p->pages.table == NULL)
+        return (key_place){ 0, n };
+    return (key_place){ p->pages.table[n / size * p->pages.table_stride], n % size };
+}
+
 static const char *logit_key(const mqa_logits_problem *p, bug b, int64_t n)
 {
-    const int64_t offset = n * p->k.stride[0];
+    const key_place at = place_of(p, b, n);
+    const int64_t   slot = b == INTERLEAVED ? p->d + (int64_t)sizeof(float) : p->k.stride[0];
+    const int64_t   offset = at.block * p->pages.k_bytes + at.slot * slot;
     return (const char *)p->k.data + (b == WRAP_32 ? (int64_t)(int32_t)offset : offset);
+}
+
+static float logit_scale(const mqa_logits_problem *p, bug b, int64_t n)
+{
+    const key_place at = place_of(p, b, n);
+    const int64_t   slot = b == FIRST_SCALE ? 0 : at.slot;
+    float           scale = 1.0f;
+    if (b == INTERLEAVED)
+        memcpy(&scale, logit_key(p, b, n) + p->d, sizeof scale);
+    else if (b != KV_SCALE)
+        memcpy(&scale,
+               (const char *)p->kv_scale.data + at.block * p->pages.scale_bytes +
+                   slot * p->kv_scale.stride[0] * (int64_t)sizeof scale,
+               sizeof scale);
+    return scale;
 }
 
 static float logit(const mqa_logits_problem *p, bug b, int64_t m, int64_t n)
@@ -398,24 +433,37 @@ static float logit(const mqa_logits_problem *p, bug b, int64_t m, int64_t n)
         const float s = ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
         sum += *(const float *)tensor_at2(&p->weights, weights_row, h) * (s < 0.0f && b != NO_RELU ? 0.0f : s);
     }
-    return sum * (b == KV_SCALE ? 1.0f : ((const float *)p->kv_scale.data)[n * p->kv_scale.stride[0]]);
+    return sum * logit_scale(p, b, n);
 }
 
 static etalon_status plain_mqa_logits(const mqa_logits_problem *p, bug b)
 {
     const bool    clean = (p->clean || b == ALWAYS_CLEANS) && b != NEVER_CLEANS;
-    const int64_t columns = b == TILE_TAIL ? (p->n + 63) / 64 * 64 : p->n;
+    const int64_t columns = b == TILE_TAIL ? (p->columns + 63) / 64 * 64 : p->columns;
     for (int64_t m = 0; m < p->m; m++) {
-        key_range see = mqa_logits_window(p, m);
-        if (b == WINDOW_END && see.last < p->n && see.first < see.last)
+        key_range     see = mqa_logits_window(p, b == ONE_CONTEXT ? p->m - 1 : m);
+        const int64_t origin = b == NOT_MOVED ? 0 : mqa_logits_origin(p, see);
+        if (b == WINDOW_END && see.last < p->n && see.first < see.last && see.last - origin < columns)
             see.last++;
-        for (int64_t n = 0; n < columns; n++) {
-            float *at = (float *)tensor_at2(&p->logits, m, n);
+        for (int64_t c = 0; c < columns; c++) {
+            const int64_t n = c + origin;
+            float        *at = (float *)tensor_at2(&p->logits, m, c);
             if (n >= see.first && n < see.last)
                 *at = logit(p, b, m, n);
             else if (clean)
                 *at = -INFINITY;
         }
+    }
+    return ETALON_OK;
+}
+
+static etalon_status plain_mqa_logits_paged(const mqa_logits_paged_problem *p, bug b)
+{
+    for (int64_t i = 0; i < p->batch; i++) {
+        mqa_logits_problem one = mqa_logits_paged_sequence(p, i);
+        if (b == TABLE_ROW)
+            one.pages = mqa_logits_paged_sequence(p, 0).pages;
+        plain_mqa_logits(&one, b);
     }
     return ETALON_OK;
 }
@@ -457,6 +505,7 @@ static etalon_status plain_merge_states(const merge_states_problem *p, bug b)
 #define RUN_pa_mtp(bug, class) plain_pa_mtp(problem, bug, class == BOUND_FP8)
 #define RUN_fmha_varlen(bug, class) plain_fmha_varlen(problem, bug, class == BOUND_FP8)
 #define RUN_mqa_logits(bug, class) plain_mqa_logits(problem, bug)
+#define RUN_mqa_logits_paged(bug, class) plain_mqa_logits_paged(problem, bug)
 #define RUN_merge_states(bug, class) plain_merge_states(problem, bug)
 
 #define BROKEN(op, name, class, bug, what)                                                    \
@@ -496,10 +545,11 @@ int broken_list(xcheck_kernel *kernels, int count)
 etalon_status broken_call(const xcheck_kernel *kernel, const etalon_context *ctx, const oracle_args *args)
 {
     union {
-        pa_mtp_problem       pa_mtp;
-        fmha_varlen_problem  fmha_varlen;
-        mqa_logits_problem   mqa_logits;
-        merge_states_problem merge_states;
+        pa_mtp_problem           pa_mtp;
+        fmha_varlen_problem      fmha_varlen;
+        mqa_logits_problem       mqa_logits;
+        mqa_logits_paged_problem mqa_logits_paged;
+        merge_states_problem     merge_states;
     } problem;
     etalon_status status = ETALON_OK;
     switch (kernel->op->id) {
@@ -511,6 +561,9 @@ etalon_status broken_call(const xcheck_kernel *kernel, const etalon_context *ctx
         break;
     case ORACLE_MQA_LOGITS:
         status = mqa_logits_check(&args->mqa_logits, &problem.mqa_logits);
+        break;
+    case ORACLE_MQA_LOGITS_PAGED:
+        status = mqa_logits_paged_check(&args->mqa_logits_paged, &problem.mqa_logits_paged);
         break;
     case ORACLE_MERGE_STATES:
         status = merge_states_check(&args->merge_states, &problem.merge_states);

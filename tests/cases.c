@@ -569,10 +569,12 @@ static etalon_workspace workspace_make(size_t bytes)
 RUN_ROW(pa_mtp)
 RUN_ROW(fmha_varlen)
 RUN_ROW(mqa_logits)
+RUN_ROW(mqa_logits_paged)
 RUN_ROW(merge_states)
 RUN(pa_mtp)
 RUN(fmha_varlen)
 RUN(mqa_logits)
+RUN(mqa_logits_paged)
 RUN(merge_states)
 
 #define KERNEL_FOR(op)                                                                   \
@@ -787,8 +789,8 @@ static void mqa_logits_values(mqa_logits_case *c, rng *r)
         cases_set(&c->args.kv_scale, n, exp2(4.0 * rng_unit(r) - 3.0));
 }
 
-static void mqa_logits_tensors(mqa_logits_case *c, rng *layout, const int64_t *mnhd, etalon_dtype q, etalon_dtype k,
-                               etalon_dtype start, etalon_dtype end)
+static void mqa_logits_tensors(mqa_logits_case *c, rng *layout, const int64_t *mnhd, int64_t max_seqlen_k,
+                               etalon_dtype q, etalon_dtype k, etalon_dtype start, etalon_dtype end)
 {
     const int64_t m = mnhd[0], n = mnhd[1], h = mnhd[2], d = mnhd[3];
     cases_memory *memory = &c->memory;
@@ -799,15 +801,149 @@ static void mqa_logits_tensors(mqa_logits_case *c, rng *layout, const int64_t *m
     c->args.weights = cases_tensor(memory, layout, CASES_INPUT, ETALON_F32, 2, SHAPE(m, h));
     c->args.cu_seqlen_ks = cases_tensor(memory, layout, CASES_INPUT, start, 1, SHAPE(m));
     c->args.cu_seqlen_ke = cases_tensor(memory, layout, CASES_INPUT, end, 1, SHAPE(m));
-    c->args.logits = cases_tensor(memory, layout, CASES_OUTPUT, ETALON_F32, 2, SHAPE(m, n));
+    c->args.logits =
+        cases_tensor(memory, layout, CASES_OUTPUT, ETALON_F32, 2, SHAPE(m, max_seqlen_k > 0 ? max_seqlen_k : n));
+    c->args.max_seqlen_k = max_seqlen_k;
 }
 
 void mqa_logits_make(mqa_logits_case *c, rng *r, int64_t m, int64_t n, int64_t h, int64_t d)
 {
-    mqa_logits_tensors(c, NULL, SHAPE(m, n, h, d), ETALON_E4M3FN, ETALON_E4M3FN, ETALON_I32, ETALON_I32);
+    mqa_logits_tensors(c, NULL, SHAPE(m, n, h, d), 0, ETALON_E4M3FN, ETALON_E4M3FN, ETALON_I32, ETALON_I32);
     mqa_logits_values(c, r);
     cases_fill(&c->args.cu_seqlen_ks, 0.0);
     cases_fill(&c->args.cu_seqlen_ke, (double)n);
+    cases_seal(&c->memory);
+}
+
+void mqa_logits_compress(mqa_logits_case *c, int64_t max_seqlen_k)
+{
+    const int64_t shape[2] = { c->args.q.shape[0], max_seqlen_k };
+    c->args.logits = cases_tensor(&c->memory, NULL, CASES_OUTPUT, ETALON_F32, 2, shape);
+    c->args.max_seqlen_k = max_seqlen_k;
+}
+
+/* Keys that some row of sequence b sees. */
+static int64_t paged_keys(const mqa_logits_paged_shape *s, int64_t b)
+{
+    const int64_t room = s->table * s->block_size, columns = s->max_context_len > 0 ? s->max_context_len : room;
+    int64_t       most = 0;
+    for (int64_t t = 0; t < s->next_n; t++)
+        most = s->lens[b * s->next_n + t] > most ? s->lens[b * s->next_n + t] : most;
+    most = most < columns ? most : columns;
+    return most < room ? most : room;
+}
+
+static int64_t paged_blocks(const mqa_logits_paged_shape *s, int64_t b)
+{
+    return (paged_keys(s, b) + s->block_size - 1) / s->block_size;
+}
+
+static etalon_tensor paged_slot(const etalon_mqa_logits_paged_args *args, int64_t block, int64_t slot)
+{
+    const int64_t      d = args->kv_cache.shape[args->kv_cache.rank - 1] - 4;
+    const etalon_dtype dtype = args->kv_cache.dtype == ETALON_U8 ? args->q.dtype : args->kv_cache.dtype;
+    return etalon_tensor_dense((char *)args->kv_cache.data + block * args->kv_cache.stride[0] + slot * d, dtype, 1, &d);
+}
+
+static etalon_tensor paged_scale(const etalon_mqa_logits_paged_args *args, int64_t block, int64_t slot)
+{
+    const int64_t size = args->kv_cache.shape[1], d = args->kv_cache.shape[args->kv_cache.rank - 1] - 4;
+    char         *at = (char *)args->kv_cache.data + block * args->kv_cache.stride[0] + size * d + 4 * slot;
+    return etalon_tensor_dense(at, ETALON_F32, 0, NULL);
+}
+
+static int64_t paged_block(const etalon_mqa_logits_paged_args *args, int64_t b, int64_t n)
+{
+    const etalon_tensor row = cases_fix(args->block_tables, 0, b);
+    return (int64_t)cases_get(&row, n / args->kv_cache.shape[1]);
+}
+
+etalon_tensor mqa_logits_paged_key(const etalon_mqa_logits_paged_args *args, int64_t b, int64_t n)
+{
+    return paged_slot(args, paged_block(args, b, n), n % args->kv_cache.shape[1]);
+}
+
+etalon_tensor mqa_logits_paged_scale(const etalon_mqa_logits_paged_args *args, int64_t b, int64_t n)
+{
+    return paged_scale(args, paged_block(args, b, n), n % args->kv_cache.shape[1]);
+}
+
+/* All NaN. Bytes between blocks are none of its elements. */
+static void make_cache(mqa_logits_paged_case *c, const mqa_logits_paged_shape *s, int64_t blocks)
+{
+    const int64_t       bytes = s->block_size * (s->d + 4);
+    const etalon_tensor raw = cases_tensor(&c->memory, NULL, CASES_INPUT, ETALON_U8, 2, SHAPE(blocks, bytes + s->gap));
+    const int64_t three[3] = { blocks, s->block_size, s->d + 4 }, four[4] = { blocks, s->block_size, 1, s->d + 4 };
+    etalon_tensor cache = etalon_tensor_dense(raw.data, dtype_or(s->kv, ETALON_E4M3FN), s->head_axis ? 4 : 3,
+                                              s->head_axis ? four : three);
+    cache.stride[0] = raw.stride[0];
+    c->args.kv_cache = cache;
+    c->memory.block[c->memory.count - 1].view = cache;
+    for (int64_t i = 0; i < blocks * s->block_size; i++) {
+        const etalon_tensor key = paged_slot(&c->args, i / s->block_size, i % s->block_size);
+        const etalon_tensor scale = paged_scale(&c->args, i / s->block_size, i % s->block_size);
+        cases_poison(&key);
+        cases_poison(&scale);
+    }
+}
+
+/* Blocks in random order, never block 0. */
+static void make_block_tables(mqa_logits_paged_case *c, rng *r, const mqa_logits_paged_shape *s, int64_t blocks)
+{
+    int64_t  next = 0;
+    int64_t *ids = calloc((size_t)blocks + 1, sizeof *ids);
+    for (int64_t i = 0; i + 1 < blocks; i++)
+        ids[i] = i + 1;
+    rng_shuffle(r, ids, blocks > 0 ? blocks - 1 : 0);
+    c->args.block_tables =
+        cases_tensor(&c->memory, s->strided ? r : NULL, CASES_INPUT, ETALON_I32, 2, SHAPE(s->b, s->table));
+    for (int64_t b = 0; b < s->b; b++)
+        for (int64_t i = 0; i < s->table; i++)
+            cases_set(&c->args.block_tables, b * s->table + i,
+                      i < paged_blocks(s, b) ? (double)ids[next++] : (double)RNG_PICK(r, -1, INT32_MIN, INT32_MAX, 0));
+    free(ids);
+}
+
+static void fill_keys(mqa_logits_paged_case *c, rng *r, const mqa_logits_paged_shape *s)
+{
+    for (int64_t b = 0; b < s->b; b++)
+        for (int64_t n = 0; n < paged_keys(s, b); n++) {
+            const etalon_tensor key = mqa_logits_paged_key(&c->args, b, n),
+                                scale = mqa_logits_paged_scale(&c->args, b, n);
+            cases_fill_normal(&key, r, 1.0);
+            cases_set(&scale, 0, exp2(4.0 * rng_unit(r) - 3.0));
+        }
+}
+
+void mqa_logits_paged_make(mqa_logits_paged_case *c, rng *r, const mqa_logits_paged_shape *shape)
+{
+    mqa_logits_paged_shape s = *shape;
+    rng                   *layout = s.strided ? r : NULL;
+    const int64_t          rows = s.b * s.next_n;
+    int64_t                blocks = 1 + s.spare_blocks; /* block 0 is nobody's */
+    s.block_size = s.block_size == 0 ? 64 : s.block_size;
+    for (int64_t i = 0; i < rows && shape->table == 0; i++)
+        s.table = (s.lens[i] + s.block_size - 1) / s.block_size > s.table
+                      ? (s.lens[i] + s.block_size - 1) / s.block_size
+                      : s.table;
+    for (int64_t b = 0; b < s.b; b++)
+        blocks += paged_blocks(&s, b);
+    *c = (mqa_logits_paged_case){ .args = ETALON_MQA_LOGITS_PAGED_ARGS_INIT };
+    c->args.q =
+        cases_tensor(&c->memory, layout, CASES_INPUT, dtype_or(s.q, ETALON_E4M3FN), 4, SHAPE(s.b, s.next_n, s.h, s.d));
+    c->args.weights = cases_tensor(&c->memory, layout, CASES_INPUT, ETALON_F32, 2, SHAPE(rows, s.h));
+    c->args.context_lens =
+        cases_tensor(&c->memory, layout, CASES_INPUT, dtype_or(s.index, ETALON_I32), 2, SHAPE(s.b, s.next_n));
+    cases_fill_normal(&c->args.q, r, 1.0);
+    cases_fill_normal(&c->args.weights, r, 0.25);
+    for (int64_t i = 0; i < rows; i++)
+        cases_set(&c->args.context_lens, i, (double)s.lens[i]);
+    make_cache(c, &s, blocks);
+    make_block_tables(c, r, &s, blocks);
+    fill_keys(c, r, &s);
+    c->args.max_context_len = s.max_context_len;
+    c->args.logits = cases_tensor(&c->memory, layout, CASES_OUTPUT, ETALON_F32, 2,
+                                  SHAPE(rows, s.max_context_len > 0 ? s.max_context_len : s.table * s.block_size));
     cases_seal(&c->memory);
 }
 
@@ -1078,10 +1214,11 @@ static void mqa_logits_from(mqa_logits_case *c, rng *r, int64_t *mnhd, int64_t w
     while (mnhd[0] * mnhd[1] * mnhd[2] * mnhd[3] > work)
         mnhd[0] > mnhd[1] ? (mnhd[0] /= 2) : (mnhd[1] /= 2);
     const etalon_dtype formats[2] = { ETALON_E4M3FN, ETALON_E4M3FNUZ }, indices[2] = { ETALON_I32, ETALON_I64 };
-    mqa_logits_tensors(c, rng_chance(r, 70) ? r : NULL, mnhd, formats[rng_below(r, 2)], formats[rng_below(r, 2)],
+    const int64_t      n = mnhd[1];
+    const int64_t      width = rng_chance(r, 35) ? RNG_PICK(r, 1, n / 2 + 1, n + 1, n + 300) : 0;
+    mqa_logits_tensors(c, rng_chance(r, 70) ? r : NULL, mnhd, width, formats[rng_below(r, 2)], formats[rng_below(r, 2)],
                        indices[rng_below(r, 2)], indices[rng_below(r, 2)]);
     mqa_logits_values(c, r);
-    const int64_t n = mnhd[1];
     for (int64_t m = 0; m < mnhd[0]; m++) {
         cases_set(&c->args.cu_seqlen_ks, m, (double)RNG_PICK(r, 0, 0, -3, n / 3, n / 2, n - 1, n, n + 5, INT32_MIN));
         cases_set(&c->args.cu_seqlen_ke, m, (double)RNG_PICK(r, n, n, n / 2, n / 2 + 1, 0, -1, 1, n + 7, INT32_MAX));
@@ -1117,7 +1254,7 @@ void mqa_logits_draw_tuned(mqa_logits_case *c, rng *r)
     int64_t       mnhd[4] = { RNG_PICK(r, 1, 2, 3, 7, 17, 31, 32, 33), draw_length(r), RNG_PICK(r, 32, 64), 128 };
     while (mnhd[0] * mnhd[1] * mnhd[2] * mnhd[3] > 2 * DRAW_FAR_WORK)
         mnhd[0] > mnhd[1] ? (mnhd[0] /= 2) : (mnhd[1] /= 2);
-    mqa_logits_tensors(c, rng_chance(r, 15) ? r : NULL, mnhd, ETALON_E4M3FN, ETALON_E4M3FN, ETALON_I32, ETALON_I32);
+    mqa_logits_tensors(c, rng_chance(r, 15) ? r : NULL, mnhd, 0, ETALON_E4M3FN, ETALON_E4M3FN, ETALON_I32, ETALON_I32);
     mqa_logits_values(c, r);
     for (int64_t m = 0; m < mnhd[0]; m++) {
         int64_t first, end;
@@ -1127,6 +1264,68 @@ void mqa_logits_draw_tuned(mqa_logits_case *c, rng *r)
     }
     c->args.clean_logits = rng_chance(r, 50);
     cases_seal(&c->memory);
+}
+
+enum { DRAW_PAGED_ROWS = 40 };
+
+/* Lengths of the rows of a sequence: 1-D ones of the field, which grow by a key a row, or any. */
+static void draw_lens(mqa_logits_paged_shape *s, rng *r, int64_t *lens, int64_t most)
+{
+    for (int64_t b = 0; b < s->b; b++) {
+        const int64_t own = most > 1000 ? most - rng_below(r, 3) : draw_length(r) % (most + 1);
+        const bool    ragged = rng_chance(r, 30);
+        for (int64_t t = 0; t < s->next_n; t++)
+            lens[b * s->next_n + t] = ragged ? draw_length(r) % (most + 1) : own - s->next_n + t + 1; /* < 0, too */
+    }
+    s->lens = lens;
+}
+
+static void mqa_logits_paged_from(mqa_logits_paged_case *c, rng *r, mqa_logits_paged_shape *s, int64_t most,
+                                  int64_t work)
+{
+    int64_t      lens[DRAW_PAGED_ROWS];
+    etalon_dtype formats[3] = { ETALON_E4M3FN, ETALON_E4M3FNUZ, ETALON_U8 };
+    while (s->b * s->next_n * s->h * s->d * most > work)
+        most /= 2;
+    draw_lens(s, r, lens, most);
+    s->block_size = s->block_size * s->d % 4 == 0 ? s->block_size : 4 * s->block_size;
+    s->table = (most + s->block_size - 1) / s->block_size + rng_below(r, 2);
+    if (rng_chance(r, 10) && s->b > 0) /* all that there is room for */
+        lens[rng_below(r, s->b * s->next_n)] = INT32_MAX;
+    s->max_context_len = rng_chance(r, 50) ? RNG_PICK(r, 1, most / 2 + 1, most + 1, most + 300) : 0;
+    s->spare_blocks = rng_below(r, 3);
+    s->gap = 4 * RNG_PICK(r, 0, 0, 1, 5, 16);
+    s->q = formats[rng_below(r, 2)];
+    s->kv = formats[rng_below(r, 3)];
+    s->index = (etalon_dtype)RNG_PICK(r, ETALON_I32, ETALON_I64);
+    s->strided = rng_chance(r, 60);
+    s->head_axis = rng_chance(r, 50);
+    mqa_logits_paged_make(c, r, s);
+    c->args.clean_logits = rng_chance(r, 50);
+}
+
+void mqa_logits_paged_draw(mqa_logits_paged_case *c, rng *r)
+{
+    mqa_logits_paged_shape s = { .b = RNG_PICK(r, 0, 1, 2, 3, 5),
+                                 .next_n = rng_between(r, 1, 8),
+                                 .h = RNG_PICK(r, 1, 2, 3, 8, 16, 32, 33),
+                                 .d = draw_dim(r),
+                                 .block_size = RNG_PICK(r, 1, 2, 3, 16, 32, 64, 64, 64) };
+    mqa_logits_paged_from(c, r, &s, 257, DRAW_WORK);
+}
+
+/* Many keys, many heads, any head dim. */
+void mqa_logits_paged_draw_far(mqa_logits_paged_case *c, rng *r)
+{
+    mqa_logits_paged_shape kinds[3] = {
+        { .b = 1, .next_n = rng_between(r, 1, 8), .h = RNG_PICK(r, 1, 2), .d = RNG_PICK(r, 1, 8, 13) },
+        { .b = 2, .next_n = rng_between(r, 1, 8), .h = RNG_PICK(r, 64, 128, 200), .d = RNG_PICK(r, 4, 32, 128) },
+        { .b = 1, .next_n = 1, .h = rng_between(r, 1, 70), .d = rng_between(r, 1, ETALON_MAX_HEAD_DIM) },
+    };
+    const int            kind = (int)rng_below(r, 3);
+    static const int64_t most[3] = { 8192, 257, 257 };
+    kinds[kind].block_size = RNG_PICK(r, 16, 64, 64, 1072);
+    mqa_logits_paged_from(c, r, &kinds[kind], most[kind], DRAW_FAR_WORK);
 }
 
 void merge_states_draw(merge_states_case *c, rng *r)

@@ -124,6 +124,7 @@ int cases_main(const char *name, void (*fill_rows)(TCase *), void (*fill_once)(T
 etalon_status cases_run_pa_mtp(const etalon_pa_mtp_args *args, int threads);
 etalon_status cases_run_fmha_varlen(const etalon_fmha_varlen_args *args, int threads);
 etalon_status cases_run_mqa_logits(const etalon_mqa_logits_args *args, int threads);
+etalon_status cases_run_mqa_logits_paged(const etalon_mqa_logits_paged_args *args, int threads);
 etalon_status cases_run_merge_states(const etalon_merge_states_args *args, int threads);
 
 /* The target's row if it serves these arguments, else the reference: for tests in which one row must serve two calls.
@@ -174,6 +175,22 @@ typedef struct mqa_logits_case {
     etalon_mqa_logits_args args;
 } mqa_logits_case;
 
+/* Zeroed fields are the plain case: E4M3FN in both, I32, blocks of 64 one after another. */
+typedef struct mqa_logits_paged_shape {
+    int64_t        b, next_n, h, d;
+    const int64_t *lens;              /* [b * next_n]; any number */
+    int64_t        block_size, table; /* table: blocks of its rows; 0: what lens need */
+    int64_t        max_context_len, spare_blocks;
+    int64_t        gap; /* bytes between blocks, a multiple of 4 */
+    etalon_dtype   q, kv, index;
+    bool           strided, head_axis; /* head_axis: kv_cache has four dimensions */
+} mqa_logits_paged_shape;
+
+typedef struct mqa_logits_paged_case {
+    cases_memory                 memory;
+    etalon_mqa_logits_paged_args args;
+} mqa_logits_paged_case;
+
 typedef struct merge_states_case {
     cases_memory             memory;
     etalon_merge_states_args args;
@@ -187,15 +204,28 @@ void fmha_varlen_make(fmha_varlen_case *c, rng *r, const attention_shape *shape)
 /* m, n, h, d; windows are all keys. r draws the values; layouts stay dense. */
 void mqa_logits_make(mqa_logits_case *c, rng *r, int64_t m, int64_t n, int64_t h, int64_t d);
 
+/* The same columns as `compressed` logits of that width. */
+void mqa_logits_compress(mqa_logits_case *c, int64_t max_seqlen_k);
+
+/* Blocks are shuffled; block 0, spare blocks and slots that no row sees are NaN, table entries past the end are what
+ * nobody may read. */
+void mqa_logits_paged_make(mqa_logits_paged_case *c, rng *r, const mqa_logits_paged_shape *shape);
+
+/* Key n of sequence b, [D], and its scale, (). */
+etalon_tensor mqa_logits_paged_key(const etalon_mqa_logits_paged_args *args, int64_t b, int64_t n);
+etalon_tensor mqa_logits_paged_scale(const etalon_mqa_logits_paged_args *args, int64_t b, int64_t n);
+
 /* Everything drawn: extents around tile edges and primes, dtypes, strides, options. */
 void pa_mtp_draw(pa_mtp_case *c, rng *r);
 void fmha_varlen_draw(fmha_varlen_case *c, rng *r);
 void mqa_logits_draw(mqa_logits_case *c, rng *r);
+void mqa_logits_paged_draw(mqa_logits_paged_case *c, rng *r);
 
 /* The same with FP8 keys, at the far ends: more keys than a split holds, more rows than a group holds, any head dim. */
 void pa_mtp_draw_far(pa_mtp_case *c, rng *r);
 void fmha_varlen_draw_far(fmha_varlen_case *c, rng *r);
 void mqa_logits_draw_far(mqa_logits_case *c, rng *r);
+void mqa_logits_paged_draw_far(mqa_logits_paged_case *c, rng *r);
 void merge_states_draw(merge_states_case *c, rng *r);
 
 /* Of the shapes that rows of one architecture are tuned for, mostly in the layouts that they take. */

@@ -9,9 +9,8 @@
  *   B53       scale interleave of an MXFP4 cache, a format that no operation here takes
  *   B58 B62   faults of the quantiser, which runs before these operations
  *
- * B33, B45, B46, B50 and B51 are about the paged form of the indexer, which is not here; they are tested in the
- * forms that are: empty windows, tables of several sequences, rows of several requests, lengths around 2048,
- * distinct scales. */
+ * B33, B45, B46, B50 and B51 are about the paged form of the indexer; they are tested in the other forms, too: empty
+ * windows, tables of several sequences, rows of several requests, lengths around 2048, distinct scales. */
 #include "cases.h"
 #include "testing.h"
 #include "twin.h"
@@ -215,6 +214,54 @@ START_TEST(B05_key_rows_past_2_gib)
 {
     check_far_keys(5, 1002240, LENS(1, 2142, 2143, 4285), 4); /* 2^31 between 2142 and 2143, 2^32 before 4286 */
     check_far_keys(5, 1002240, LENS(0, 4286), 2);
+}
+END_TEST
+
+/* Blocks `stride` bytes apart: one sequence for each of the blocks, which must give what compact blocks give. */
+static void check_far_blocks(int number, int64_t stride, const int64_t *blocks, int64_t count)
+{
+    enum { D = 32, H = 2, SIZE = 64, BYTES = SIZE * (D + 4), MOST = 8 };
+    int64_t               lens[MOST];
+    rng                   r = stream(number);
+    mqa_logits_paged_case c;
+    sparse                pool;
+    if (!sparse_make(&pool, blocks[count - 1] * stride + BYTES))
+        return;
+    for (int64_t b = 0; b < count; b++)
+        lens[b] = SIZE - b;
+    mqa_logits_paged_make(&c, &r, &(mqa_logits_paged_shape){ .b = count, .next_n = 1, .h = H, .d = D, .lens = lens });
+    ck_assert_ok(cases_run_mqa_logits_paged(&c.args, 2));
+    uint32_t                    *want = cases_bits(&c.args.logits);
+    etalon_mqa_logits_paged_args far = c.args;
+    const etalon_tensor          table = cases_tensor(&c.memory, NULL, CASES_INPUT, ETALON_I32, 2, LENS(count, 1));
+    far.kv_cache =
+        strided(pool.data, ETALON_E4M3FN, 3, LENS(blocks[count - 1] + 1, SIZE, D + 4), LENS(stride, D + 4, 1));
+    far.block_tables = table;
+    for (int64_t b = 0; b < count; b++) {
+        const etalon_tensor from = cases_fix(c.args.kv_cache, 0, (int64_t)cases_get(&c.args.block_tables, b));
+        const etalon_tensor to = cases_fix(far.kv_cache, 0, blocks[b]);
+        cases_copy(&to, &from);
+        cases_set(&table, b, (double)blocks[b]);
+    }
+    cases_poison_outputs(&c.memory);
+    ck_assert_ok(cases_run_mqa_logits_paged(&far, 2));
+    uint32_t *got = cases_bits(&far.logits);
+    ck_assert_mem_eq(got, want, sizeof *got * (size_t)cases_count(&far.logits));
+    free(got);
+    free(want);
+    cases_free(&c.memory);
+    sparse_free(&pool);
+}
+
+START_TEST(B05_blocks_past_2_gib)
+{
+    check_far_blocks(105, 1002240, LENS(1, 2142, 2143, 4285, 4286), 5);
+}
+END_TEST
+
+START_TEST(B06_blocks_at_another_stride)
+{
+    check_far_blocks(106, 1039680, LENS(0, 2064, 2065, 2066, 4131), 5);
 }
 END_TEST
 
@@ -787,6 +834,24 @@ START_TEST(B33_all_windows_empty)
 }
 END_TEST
 
+START_TEST(B33_all_contexts_empty)
+{
+    rng                   r = stream(133);
+    mqa_logits_paged_case c;
+    mqa_logits_paged_make(&c, &r,
+                          &(mqa_logits_paged_shape){
+                              .b = 3, .next_n = 1, .h = 4, .d = 16, .lens = LENS(0, 0, 0), .max_context_len = 65 });
+    c.args.clean_logits = 0;
+    ck_assert_ok(cases_run_mqa_logits_paged(&c.args, 2));
+    cases_untouched(&c.args.logits, "logits");
+    c.args.clean_logits = 1;
+    ck_assert_ok(cases_run_mqa_logits_paged(&c.args, 2));
+    for (int64_t i = 0; i < 3 * 65; i++)
+        cases_require(cases_get(&c.args.logits, i) == -(double)INFINITY, "logits[%" PRId64 "]", i);
+    cases_free(&c.memory);
+}
+END_TEST
+
 /* q = 0 and V = 1, not causal: every weight is equal, and the sum of L ones over L is 1 exactly. */
 START_TEST(B34_tail_of_the_last_tile_weighs_nothing)
 {
@@ -1029,6 +1094,66 @@ START_TEST(B45_q_len_1_to_8_with_distinct_tables)
 }
 END_TEST
 
+/* The paged logits against the twin's, where the twin has a number; -inf is exact. */
+static void expect_paged_twin(const etalon_mqa_logits_paged_args *args)
+{
+    twin_mqa_logits_result twin;
+    twin_mqa_logits_paged(args, &twin);
+    for (int64_t i = 0; i < twin.m * twin.n; i++) {
+        const double got = cases_get(&args->logits, i), want = twin.logits[i];
+        cases_require(got == want || fabs(got - want) <= twin.bound[i], "logits[%" PRId64 "]: %.9g, twin %.9g", i, got,
+                      want);
+    }
+    twin_mqa_logits_free(&twin);
+}
+
+START_TEST(B45_next_n_1_to_8_with_distinct_tables)
+{
+    enum { B = 3, MOST = 8 };
+    static const int64_t  longest[B] = { 130, 5, 65 };
+    int64_t               lens[B * MOST];
+    rng                   r = stream(145);
+    mqa_logits_paged_case c;
+    for (int64_t i = 0; i < B * _i; i++)
+        lens[i] = longest[i / _i] - _i + i % _i + 1; /* of the second sequence below 0 */
+    mqa_logits_paged_make(&c, &r, &(mqa_logits_paged_shape){ .b = B, .next_n = _i, .h = 4, .d = 32, .lens = lens });
+    ck_assert_ok(cases_run_mqa_logits_paged(&c.args, 2));
+    expect_paged_twin(&c.args);
+    cases_verify(&c.memory);
+    cases_free(&c.memory);
+}
+END_TEST
+
+/* Tokens of two requests, one and three, as rows of next_n = 1 that name their request's blocks. */
+START_TEST(B46_tokens_of_two_requests)
+{
+    enum { H = 3, D = 16 };
+    rng                   r = stream(146);
+    mqa_logits_paged_case c, one;
+    mqa_logits_paged_make(
+        &c, &r, &(mqa_logits_paged_shape){ .b = 2, .next_n = 3, .h = H, .d = D, .lens = LENS(0, 0, 70, 63, 64, 65) });
+    mqa_logits_paged_make(
+        &one, &r, &(mqa_logits_paged_shape){ .b = 4, .next_n = 1, .h = H, .d = D, .lens = LENS(70, 63, 64, 65) });
+    ck_assert_ok(cases_run_mqa_logits_paged(&c.args, 2));
+    etalon_mqa_logits_paged_args a = one.args;
+    a.kv_cache = c.args.kv_cache;
+    for (int64_t row = 0; row < 4; row++) { /* rows 2 to 5 of the other call */
+        const etalon_tensor q = cases_fix(cases_fix(c.args.q, 0, (row + 2) / 3), 0, (row + 2) % 3),
+                            to = cases_fix(cases_fix(a.q, 0, row), 0, 0), w = cases_fix(c.args.weights, 0, row + 2),
+                            w_to = cases_fix(a.weights, 0, row);
+        cases_copy(&to, &q);
+        cases_copy(&w_to, &w);
+        for (int64_t i = 0; i < 2; i++)
+            cases_set(&a.block_tables, 2 * row + i, cases_get(&c.args.block_tables, (row + 2) / 3 * 2 + i));
+    }
+    ck_assert_ok(cases_run_mqa_logits_paged(&a, 2));
+    const etalon_tensor rows = cases_cut(c.args.logits, 0, 2, 4);
+    cases_same_bits(&a.logits, &rows, "logits");
+    cases_free(&c.memory);
+    cases_free(&one.memory);
+}
+END_TEST
+
 /* Rows of two requests over one K: one token that sees keys 0 to 6, three that see keys 7 to 7 + t. */
 START_TEST(B46_rows_of_two_requests)
 {
@@ -1104,6 +1229,20 @@ START_TEST(B50_context_around_2048)
 }
 END_TEST
 
+START_TEST(B50_paged_context_around_2048)
+{
+    static const int64_t  keys[] = { 2047, 2048, 2049, 4097 };
+    rng                   r = stream(150);
+    mqa_logits_paged_case c;
+    mqa_logits_paged_make(
+        &c, &r,
+        &(mqa_logits_paged_shape){ .b = 1, .next_n = 2, .h = 4, .d = 16, .lens = LENS(keys[_i] - 1, keys[_i]) });
+    ck_assert_ok(cases_run_mqa_logits_paged(&c.args, 2));
+    expect_paged_twin(&c.args);
+    cases_free(&c.memory);
+}
+END_TEST
+
 /* 6.4 Caches and scales
  * --------------------- */
 
@@ -1128,6 +1267,35 @@ START_TEST(B51_every_key_has_its_own_scale)
     }
     free(plain);
     cases_free(&c.memory);
+}
+END_TEST
+
+/* Block 64, 65 keys, each row of its own and scale 2^(n % 5 - 2): the bits of the dense operation on gathered rows. */
+START_TEST(B51_paged_is_dense_on_gathered_rows)
+{
+    enum { N = 65, H = 4, D = 32 };
+    rng                   r = stream(151);
+    mqa_logits_paged_case c;
+    mqa_logits_case       gathered;
+    mqa_logits_paged_make(
+        &c, &r,
+        &(mqa_logits_paged_shape){ .b = 1, .next_n = 2, .h = H, .d = D, .lens = LENS(64, N), .max_context_len = N });
+    mqa_logits_make(&gathered, &r, 2, N, H, D);
+    for (int64_t n = 0; n < N; n++) {
+        const etalon_tensor key = mqa_logits_paged_key(&c.args, 0, n), scale = mqa_logits_paged_scale(&c.args, 0, n);
+        const etalon_tensor to = cases_fix(gathered.args.k, 0, n);
+        cases_copy(&to, &key);
+        cases_set(&scale, 0, ldexp(1.0, (int)(n % 5) - 2));
+        cases_set(&gathered.args.kv_scale, n, ldexp(1.0, (int)(n % 5) - 2));
+    }
+    gathered.args.q = cases_fix(c.args.q, 0, 0);
+    gathered.args.weights = c.args.weights;
+    cases_set(&gathered.args.cu_seqlen_ke, 0, 64.0);
+    ck_assert_ok(cases_run_mqa_logits_paged(&c.args, 2));
+    ck_assert_ok(cases_run_mqa_logits(&gathered.args, 2));
+    cases_same_bits(&c.args.logits, &gathered.args.logits, "logits");
+    cases_free(&c.memory);
+    cases_free(&gathered.memory);
 }
 END_TEST
 
@@ -1711,7 +1879,9 @@ static void fill_rows(TCase *tcase)
     tcase_add_loop_test(tcase, B03_last_page_ends_at_2_31_or_2_32, 0, 6);
     tcase_add_test(tcase, B04_wide_output_rows);
     tcase_add_test(tcase, B05_key_rows_past_2_gib);
+    tcase_add_test(tcase, B05_blocks_past_2_gib);
     tcase_add_test(tcase, B06_key_rows_at_another_stride);
+    tcase_add_test(tcase, B06_blocks_at_another_stride);
     tcase_add_test(tcase, B07_page_id_beyond_24_bits);
     tcase_add_test(tcase, B08_block_stride_wider_than_the_block);
     tcase_add_loop_test(tcase, B09_interleaved_kv_pool, 0, 2);
@@ -1732,6 +1902,7 @@ static void fill_rows(TCase *tcase)
     tcase_add_loop_test(tcase, B30_seq_len_0, 0, 2);
     tcase_add_test(tcase, B32_nan_in_a_key_scale);
     tcase_add_test(tcase, B33_all_windows_empty);
+    tcase_add_test(tcase, B33_all_contexts_empty);
     tcase_add_loop_test(tcase, B34_tail_of_the_last_tile_weighs_nothing, 0, 11);
     tcase_add_test(tcase, B35_rows_before_the_first_tile_edge);
     tcase_add_test(tcase, B37_bad_arguments_are_refused);
@@ -1741,10 +1912,14 @@ static void fill_rows(TCase *tcase)
     tcase_add_loop_test(tcase, B41_repeats_of_the_indexer, 0, 2);
     tcase_add_test(tcase, B44_short_q_before_a_guard_page);
     tcase_add_loop_test(tcase, B45_q_len_1_to_8_with_distinct_tables, 1, 9);
+    tcase_add_loop_test(tcase, B45_next_n_1_to_8_with_distinct_tables, 1, 9);
     tcase_add_test(tcase, B46_rows_of_two_requests);
+    tcase_add_test(tcase, B46_tokens_of_two_requests);
     tcase_add_test(tcase, B47_padded_lse_rows);
     tcase_add_loop_test(tcase, B50_context_around_2048, 0, 4);
+    tcase_add_loop_test(tcase, B50_paged_context_around_2048, 0, 4);
     tcase_add_test(tcase, B51_every_key_has_its_own_scale);
+    tcase_add_test(tcase, B51_paged_is_dense_on_gathered_rows);
     tcase_add_test(tcase, B52_nothing_is_stored_past_column_n);
     tcase_add_test(tcase, B54_strided_descales_are_honoured);
     tcase_add_loop_test(tcase, B55_each_operand_by_its_own_format, 0, 4);

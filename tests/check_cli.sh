@@ -93,7 +93,7 @@ expect 2 'the files after a bad one are checked' '1 passed, 1 failed' "$ETALON" 
     "$ETALON_VECTORS/fmha-v-ones.safetensors"
 
 # Round trips, for every operation and pattern
-for op in pa_mtp fmha_varlen mqa_logits merge_states; do
+for op in pa_mtp fmha_varlen mqa_logits mqa_logits_paged merge_states; do
     expect 0 "list of the patterns of $op" random "$ETALON" gen $op --pattern list
     expect 0 "list of the keys of $op" dim "$ETALON" gen $op --shape list
     for pattern in $("$ETALON" gen $op --pattern list | sed 's/ .*//'); do
@@ -103,7 +103,9 @@ for op in pa_mtp fmha_varlen mqa_logits merge_states; do
     gen in $op --expected
     expect 0 "run $op" "" "$ETALON" run --kernel ${op}_ref "$dir/in" -o "$dir/out"
     out=out lse=lse
-    [ $op = mqa_logits ] && out=logits lse=logits
+    case $op in
+    mqa_logits*) out=logits lse=logits ;;
+    esac
     expect 0 "run writes what gen expects of $op" '1 passed, 0 failed' \
         "$ETALON" compare --got $out --ref expected_$out "$dir/out" "$dir/in"
     expect 0 "and its lse, for $op" '1 passed, 0 failed' \
@@ -137,10 +139,21 @@ for shape in causal=1,index=i64 dtype=bf16 dtype=f32,descale=0 descale=2,dtype=e
     gen in fmha_varlen --shape $shape --expected
     expect 0 "fmha_varlen $shape" '1 passed, 0 failed' "$ETALON" check "$dir/in"
 done
-for shape in m=0 n=0 clean=0 dtype=e4m3fnuz,index=i64 heads=1,dim=1; do
+for shape in m=0 n=0 clean=0 dtype=e4m3fnuz,index=i64 heads=1,dim=1 max_seqlen_k=7 max_seqlen_k=300,clean=0; do
     gen in mqa_logits --shape $shape --pattern misaligned --expected
     expect 0 "mqa_logits $shape" '1 passed, 0 failed' "$ETALON" check "$dir/in"
 done
+
+for shape in batch=0 ctx=0 clean=0 next_n=1 next_n=8,ctx=5 dtype=e4m3fnuz,index=i64 heads=1,dim=1 page=1,dim=20 \
+    max_context_len=7 max_context_len=300,clean=0 page=1072,q_dtype=e4m3fnuz; do
+    gen in mqa_logits_paged --shape $shape --pattern page-shuffle --expected
+    expect 0 "mqa_logits_paged $shape" '1 passed, 0 failed' "$ETALON" check "$dir/in"
+done
+expect 2 'a block whose scales are not aligned' 'shape page, dim: 1 x 5 bytes, expected a multiple of 4' \
+    "$ETALON" gen mqa_logits_paged --shape page=1,dim=5 -o "$dir/none"
+gen in mqa_logits_paged --shape clean=0 --expected
+expect 2 'a negative width' 'max_context_len: -1, expected 0 or more' "$ETALON" check --set max_context_len=-1 "$dir/in"
+expect 2 'another width, another shape' 'expected_logits: shape [8, 256], expected [8, 7]' "$ETALON" check --set max_context_len=7 "$dir/in"
 
 # Output files are whole or as they were
 gen in mqa_logits

@@ -135,9 +135,11 @@ check_own_rows() {
     fi
 }
 check_rows gfx950 0 mqa_logits 30
+check_rows gfx950 3 mqa_logits_paged 16
 check_rows gfx950 2 pa_mtp 18
 check_rows gfx950 1 fmha_varlen 38
 check_rows gfx1250 3 mqa_logits 30
+check_rows gfx1250 1 mqa_logits_paged 16
 check_rows gfx1250 0 pa_mtp 18
 check_rows gfx1250 6 fmha_varlen 38
 for arch in gfx950 gfx1250; do
@@ -158,7 +160,7 @@ small=$(awk '/^MemTotal/ && $2 < 11 * 1048576 { print "this machine has " $2 " K
 check_broken() { # ARCH ARGUMENT...
     arch=$1
     shift
-    on "$arch" "$xcheck" --device 0 --kernel broken --seed $seed --cases 44 --largest 1000000 "$@"
+    on "$arch" "$xcheck" --device 0 --kernel broken --seed $seed --cases 52 --largest 1000000 "$@"
     code=$?
     if [ -n "$small" ] && [ $code -eq 1 ] && grep -q '_sound: .* 0 failed$' "$dir/out" &&
         [ "$(grep -c 'NOT CAUGHT' "$dir/out")" -eq "$(grep -c '_32_bit: NOT CAUGHT' "$dir/out")" ]; then

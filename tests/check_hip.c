@@ -14,6 +14,7 @@
 
 #include "fmha_varlen_omp.h"
 #include "mqa_logits_omp.h"
+#include "mqa_logits_paged_omp.h"
 #include "pa_mtp_omp.h"
 #include "sim.h"
 
@@ -198,19 +199,24 @@ static void sprinkle(rng *r, cases_memory *memory, const etalon_tensor *t)
 /* mqa_logits
  * ----------
  */
+static void logits_compare(const etalon_tensor *logits, bool clean, twin_mqa_logits_result *twin)
+{
+    for (int64_t i = 0; i < twin->m * twin->n; i++) {
+        const double        got = cases_get(logits, i), want = twin->logits[i];
+        const etalon_tensor row = cases_fix(*logits, 0, i / twin->n), cell = cases_cut(row, 0, i % twin->n, 1);
+        if (isnan(want) && !clean)
+            cases_untouched(&cell, "outside the window");
+        else
+            within(got, want, isinf(want) ? 0.0 : twin->bound[i], "logits", i, true);
+    }
+    twin_mqa_logits_free(twin);
+}
+
 static void mqa_logits_compare(const etalon_mqa_logits_args *args)
 {
     twin_mqa_logits_result twin;
     twin_mqa_logits(args, &twin);
-    for (int64_t i = 0; i < twin.m * twin.n; i++) {
-        const double        got = cases_get(&args->logits, i), want = twin.logits[i];
-        const etalon_tensor row = cases_fix(args->logits, 0, i / twin.n), cell = cases_cut(row, 0, i % twin.n, 1);
-        if (isnan(want) && !args->clean_logits)
-            cases_untouched(&cell, "outside the window");
-        else
-            within(got, want, isinf(want) ? 0.0 : twin.bound[i], "logits", i, true);
-    }
-    twin_mqa_logits_free(&twin);
+    logits_compare(&args->logits, args->clean_logits, &twin);
 }
 
 /* Into the outputs of the case. `most`: workgroups at most. */
@@ -249,6 +255,57 @@ START_TEST(mqa_logits_within_bound)
         cases_free(&c.memory);
     }
     printf("# mqa_logits: error / bound up to %.3f\n", worst);
+}
+END_TEST
+
+/* mqa_logits_paged
+ * ----------------
+ */
+static void mqa_logits_paged_run(mqa_logits_paged_case *c, sim_arch arch, uint64_t schedule, int64_t most)
+{
+    rig                      r = rig_open(arch, schedule);
+    mqa_logits_paged_problem p;
+    ck_assert_ok(mqa_logits_paged_check(&c->args, &p));
+    cases_poison_outputs(&c->memory);
+    rig_copy_in(&r, &c->memory);
+    RIG_MOVE(&r, &p.q, &p.k, &p.kv_scale, &p.weights, &p.context_lens, &p.block_tables, &p.logits);
+    const mqa_logits_paged_omp args = mqa_logits_paged_omp_of(&p, most);
+    rig_run(&r, "mqa_logits_paged_omp", &args, sizeof args, args.a.groups);
+    rig_copy_out(&r);
+    rig_close(&r);
+}
+
+static void mqa_logits_paged_compare(const etalon_mqa_logits_paged_args *args)
+{
+    twin_mqa_logits_result twin;
+    twin_mqa_logits_paged(args, &twin);
+    logits_compare(&args->logits, args->clean_logits, &twin);
+}
+
+START_TEST(mqa_logits_paged_within_bound)
+{
+    enum { CASES = 8 };
+    for (int i = 0; i < CASES; i++) {
+        rng                   r = next_case(_i, i, 7);
+        mqa_logits_paged_case c;
+        if (i % 4 == 3)
+            mqa_logits_paged_draw_far(&c, &r);
+        else
+            mqa_logits_paged_draw(&c, &r);
+        if (i % 4 == 1) {
+            c.args.clean_logits = 1; /* the twin says NaN for what stays untouched */
+            sprinkle(&r, &c.memory, &c.args.q);
+            sprinkle(&r, &c.memory, &c.args.weights);
+            if (cases_count(&c.args.context_lens) > 0 && cases_get(&c.args.context_lens, 0) >= 1.0) {
+                const etalon_tensor key = mqa_logits_paged_key(&c.args, 0, 0);
+                sprinkle(&r, &c.memory, &key);
+            }
+        }
+        mqa_logits_paged_run(&c, ARCH_OF(_i), SCHEDULE_OF(_i), i % 2 ? 3 : 1000);
+        mqa_logits_paged_compare(&c.args);
+        cases_free(&c.memory);
+    }
+    printf("# mqa_logits_paged: error / bound up to %.3f\n", worst);
 }
 END_TEST
 
@@ -490,6 +547,7 @@ static void fill(TCase *t)
 {
     enum { BOTH = SIM_ARCHS * SCHEDULES };
     tcase_add_loop_test(t, mqa_logits_within_bound, 0, BOTH);
+    tcase_add_loop_test(t, mqa_logits_paged_within_bound, 0, BOTH);
     tcase_add_loop_test(t, pa_mtp_within_bound, 0, BOTH);
     tcase_add_loop_test(t, fmha_varlen_within_bound, 0, BOTH);
     tcase_add_loop_test(t, codes_within_bound, 0, BOTH);

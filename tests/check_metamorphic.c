@@ -907,6 +907,148 @@ START_TEST(mqa_clean_and_unclean)
 }
 END_TEST
 
+/* Compressed logits are the others, moved to the left; what the width cuts off is not written. */
+START_TEST(mqa_compressed_is_shifted)
+{
+    enum { M = 9, N = 67, MOST = 80 };
+    static const int64_t ks[M] = { 0, 5, 10, 30, 66, 67, 80, -4, 40 }, ke[M] = { 67, 5, 60, 31, 67, 67, 90, 9, 20 };
+    static const int64_t widths[] = { 1, 3, 50, N, MOST };
+    rng                  r = stream("mqa_compressed");
+    mqa_logits_case      c;
+    mqa_logits_make(&c, &r, M, N, 3, 16);
+    for (int64_t m = 0; m < M; m++) {
+        cases_set(&c.args.cu_seqlen_ks, m, (double)ks[m]);
+        cases_set(&c.args.cu_seqlen_ke, m, (double)ke[m]);
+    }
+    cases_seal(&c.memory);
+    ck_assert_ok(cases_run_mqa_logits(&c.args, 2));
+    const etalon_tensor whole = c.args.logits;
+    mqa_logits_compress(&c, widths[_i / 2]);
+    c.args.clean_logits = _i % 2;
+    ck_assert_ok(cases_run_mqa_logits(&c.args, 2));
+    for (int64_t m = 0; m < M; m++) {
+        const int64_t       first = ks[m] < 0 ? 0 : ks[m] > N ? N : ks[m], last = ke[m] > N ? N : ke[m];
+        const etalon_tensor row = cases_fix(c.args.logits, 0, m), from = cases_fix(whole, 0, m);
+        for (int64_t column = 0; column < widths[_i / 2]; column++) {
+            const etalon_tensor got = cases_cut(row, 0, column, 1);
+            if (first + column < last) {
+                const etalon_tensor want = cases_cut(from, 0, first + column, 1);
+                cases_same_bits(&got, &want, "compressed");
+            } else if (_i % 2 == 1) {
+                cases_require(cases_get(&got, 0) == -(double)INFINITY, "row %" PRId64 ": not -inf", m);
+            } else {
+                cases_untouched(&got, "after the window");
+            }
+        }
+    }
+    cases_verify(&c.memory);
+    cases_free(&c.memory);
+}
+END_TEST
+
+/* Rows of a sequence are the rows of one-row sequences with the same blocks: next_n groups, and nothing else. */
+START_TEST(mqa_next_n_is_rows)
+{
+    enum { B = 3, T = 4, H = 5, D = 33 };
+    rng                   r = stream("mqa_next_n");
+    mqa_logits_paged_case c, one;
+    static const int64_t  lens[B * T] = { 61, 62, 63, 64, 0, 7, 200, 1, 90, 5, 0, 65 };
+    mqa_logits_paged_make(
+        &c, &r, &(mqa_logits_paged_shape){ .b = B, .next_n = T, .h = H, .d = D, .lens = lens, .block_size = 16 });
+    ck_assert_ok(cases_run_mqa_logits_paged(&c.args, 2));
+    for (int64_t m = 0; m < B * T; m++) {
+        mqa_logits_paged_make(&one, &r,
+                              &(mqa_logits_paged_shape){ .b = 1,
+                                                         .next_n = 1,
+                                                         .h = H,
+                                                         .d = D,
+                                                         .lens = &lens[m],
+                                                         .block_size = 16,
+                                                         .max_context_len = c.args.logits.shape[1] });
+        etalon_mqa_logits_paged_args a = one.args;
+        a.q = cases_cut(cases_cut(c.args.q, 0, m / T, 1), 1, m % T, 1);
+        a.weights = cases_cut(c.args.weights, 0, m, 1);
+        a.kv_cache = c.args.kv_cache;
+        a.block_tables = cases_cut(c.args.block_tables, 0, m / T, 1);
+        ck_assert_ok(cases_run_mqa_logits_paged(&a, 1));
+        const etalon_tensor row = cases_cut(c.args.logits, 0, m, 1);
+        cases_same_bits(&a.logits, &row, "logits");
+        cases_free(&one.memory);
+    }
+    cases_free(&c.memory);
+}
+END_TEST
+
+/* The dense operation on the keys of a sequence, gathered, has the same bits: block sizes and gaps have no say. */
+START_TEST(mqa_paged_is_dense)
+{
+    enum { T = 3, H = 6, D = 36, N = 150 };
+    static const int64_t  sizes[] = { 1, 3, 16, 64, 1072 };
+    rng                   r = stream("mqa_paged");
+    mqa_logits_paged_case c;
+    mqa_logits_case       dense;
+    mqa_logits_paged_make(&c, &r,
+                          &(mqa_logits_paged_shape){ .b = 1,
+                                                     .next_n = T,
+                                                     .h = H,
+                                                     .d = D,
+                                                     .lens = LENS(N - 2, N - 1, N),
+                                                     .block_size = sizes[_i],
+                                                     .max_context_len = N,
+                                                     .spare_blocks = 2,
+                                                     .gap = 4 * _i,
+                                                     .head_axis = _i % 2 == 1 });
+    mqa_logits_make(&dense, &r, T, N, H, D);
+    for (int64_t n = 0; n < N; n++) {
+        const etalon_tensor key = mqa_logits_paged_key(&c.args, 0, n), scale = mqa_logits_paged_scale(&c.args, 0, n);
+        const etalon_tensor to = cases_fix(dense.args.k, 0, n), scale_to = cases_fix(dense.args.kv_scale, 0, n);
+        cases_copy(&to, &key);
+        cases_copy(&scale_to, &scale);
+    }
+    for (int64_t t = 0; t < T; t++)
+        cases_set(&dense.args.cu_seqlen_ke, t, (double)(N - 2 + t));
+    dense.args.q = cases_fix(c.args.q, 0, 0);
+    dense.args.weights = c.args.weights;
+    ck_assert_ok(cases_run_mqa_logits_paged(&c.args, 2));
+    ck_assert_ok(cases_run_mqa_logits(&dense.args, 2));
+    cases_same_bits(&c.args.logits, &dense.args.logits, "logits");
+    cases_verify(&c.memory);
+    cases_free(&c.memory);
+    cases_free(&dense.memory);
+}
+END_TEST
+
+/* U8 is the format of q, and a fourth dimension is none. */
+START_TEST(mqa_paged_views_of_a_cache)
+{
+    rng                   r = stream("mqa_views");
+    mqa_logits_paged_case c;
+    mqa_logits_paged_make(&c, &r,
+                          &(mqa_logits_paged_shape){ .b = 2,
+                                                     .next_n = 2,
+                                                     .h = 3,
+                                                     .d = 32,
+                                                     .lens = LENS(5, 70, 64, 0),
+                                                     .q = _i == 0 ? ETALON_E4M3FN : ETALON_E4M3FNUZ,
+                                                     .kv = _i == 0 ? ETALON_E4M3FN : ETALON_E4M3FNUZ });
+    ck_assert_ok(cases_run_mqa_logits_paged(&c.args, 2));
+    uint32_t *want = cases_bits(&c.args.logits);
+    c.args.kv_cache.dtype = ETALON_U8;
+    c.args.kv_cache.rank = 4;
+    c.args.kv_cache.shape[3] = c.args.kv_cache.shape[2];
+    c.args.kv_cache.stride[3] = 1;
+    c.args.kv_cache.shape[2] = 1;
+    c.args.kv_cache.stride[2] = 12345; /* of an extent of 1: nothing is asked of it */
+    cases_poison_outputs(&c.memory);
+    ck_assert_ok(cases_run_mqa_logits_paged(&c.args, 2));
+    uint32_t *got = cases_bits(&c.args.logits);
+    ck_assert_mem_eq(got, want, sizeof *got * (size_t)cases_count(&c.args.logits));
+    free(got);
+    free(want);
+    cases_free(&c.memory);
+}
+END_TEST
+
 /* The order of the heads changes the order of a sum and nothing else: both orders lie within the docstring's bound. */
 START_TEST(mqa_head_permutation)
 {
@@ -1155,6 +1297,10 @@ static void fill_rows(TCase *tcase)
     tcase_add_test(tcase, mqa_window_union);
     tcase_add_test(tcase, mqa_shifted_keys);
     tcase_add_test(tcase, mqa_clean_and_unclean);
+    tcase_add_loop_test(tcase, mqa_compressed_is_shifted, 0, 10);
+    tcase_add_test(tcase, mqa_next_n_is_rows);
+    tcase_add_loop_test(tcase, mqa_paged_is_dense, 0, 5);
+    tcase_add_loop_test(tcase, mqa_paged_views_of_a_cache, 0, 2);
     tcase_add_test(tcase, mqa_head_permutation);
     tcase_add_test(tcase, unseen_keys_have_no_say);
     tcase_add_test(tcase, visible_nan_stays_in_its_rows);

@@ -98,6 +98,8 @@ START_TEST(refuses_wrong_extents_and_memory)
     REJECT(a->weights.shape[1] = 3, "weights.shape[1]: 3, expected 2 (H of q)");
     REJECT(a->cu_seqlen_ke.shape[0] = 2, "cu_seqlen_ke.shape[0]: 2, expected 3 (M of q)");
     REJECT(a->logits.shape[1] = 3, "logits.shape[1]: 3, expected 4 (N of k)");
+    REJECT(a->max_seqlen_k = 3, "logits.shape[1]: 4, expected 3 (max_seqlen_k)");
+    REJECT(a->max_seqlen_k = -1, "max_seqlen_k: -1, expected 0 or more");
     REJECT(a->logits.stride[0] = 3, "logits.stride[0]: 3, expected more than 3: elements would overlap");
     REJECT(a->logits.data = f.weights, "logits: overlaps weights in memory");
     REJECT(a->weights.device = 1, "weights.device: 1, expected -1 (that of q)");
@@ -165,6 +167,30 @@ static const struct {
     { 3, 1, { 3, 3 } }, { 9, 12, { 4, 4 } }, { INT32_MIN, -1, { 0, 0 } },
 };
 
+/* Compressed: a window has as many keys as there are columns. */
+static const struct {
+    int64_t   ks, ke, columns;
+    key_range see;
+} compressed[] = {
+    { 0, 4, 2, { 0, 2 } }, { -3, 2, 3, { 0, 2 } }, { 1, 99, 2, { 1, 3 } },
+    { 3, 3, 2, { 3, 3 } }, { 9, 12, 2, { 4, 4 } }, { 2, 4, INT64_MAX, { 2, 4 } },
+};
+
+START_TEST(compressed_windows_have_columns)
+{
+    int64_t                  ks = compressed[_i].ks, ke = compressed[_i].ke;
+    const mqa_logits_problem p = { .n = N,
+                                   .columns = compressed[_i].columns,
+                                   .compressed = true,
+                                   .ks = dense(&ks, ETALON_I64, 1, 1, 0, 0),
+                                   .ke = dense(&ke, ETALON_I64, 1, 1, 0, 0) };
+    const key_range          see = mqa_logits_window(&p, 0);
+    ck_assert_int_eq(see.first, compressed[_i].see.first);
+    ck_assert_int_eq(see.last, compressed[_i].see.last);
+    ck_assert_int_eq(mqa_logits_origin(&p, see), see.first);
+}
+END_TEST
+
 START_TEST(windows_are_clamped)
 {
     int64_t                  ks = windows[_i].ks, ke = windows[_i].ke;
@@ -178,6 +204,20 @@ START_TEST(windows_are_clamped)
 END_TEST
 
 /* Small integers: every sum is exact, so the formula in double must agree to the bit. */
+static double expected(const fixture *f, int m, int n)
+{
+    double sum = 0.0;
+    if (n >= N || n < f->ks[m] || n >= f->ke[m])
+        return f->args.clean_logits ? -(double)INFINITY : -77.0;
+    for (int h = 0; h < H; h++) {
+        double s = 0.0;
+        for (int d = 0; d < D; d++)
+            s += (double)(((m * H + h) * D + d) % 4 - 1) * (double)((n * D + d) % 3 - 1);
+        sum += (double)f->weights[m * H + h] * (s > 0.0 ? s : 0.0);
+    }
+    return sum * (double)f->kv_scale[n];
+}
+
 START_TEST(worked_by_hand)
 {
     for (int clean = 0; clean < 2; clean++) {
@@ -186,18 +226,33 @@ START_TEST(worked_by_hand)
         f.args.clean_logits = clean;
         ck_assert_ok(run(&f));
         for (int m = 0; m < M; m++)
-            for (int n = 0; n < N; n++) {
-                double want = 0.0;
-                for (int h = 0; h < H; h++) {
-                    double s = 0.0;
-                    for (int d = 0; d < D; d++)
-                        s += (double)(((m * H + h) * D + d) % 4 - 1) * (double)((n * D + d) % 3 - 1);
-                    want += f.weights[m * H + h] * (s > 0.0 ? s : 0.0);
-                }
-                const bool visible = n >= f.ks[m] && n < f.ke[m];
-                want = visible ? want * f.kv_scale[n] : clean ? -INFINITY : -77.0;
-                ck_assert_double_eq(f.logits[m * N + n], want);
-            }
+            for (int n = 0; n < N; n++)
+                ck_assert_double_eq((double)f.logits[m * N + n], expected(&f, m, n));
+        etalon_context_destroy(f.ctx);
+    }
+}
+END_TEST
+
+/* Fewer columns than a window has keys, as many, more than there are keys; rows that are padded by one element. */
+START_TEST(compressed_by_hand)
+{
+    for (int i = 0; i < 10; i++) {
+        const int64_t columns = i / 2 + 1, row = columns + 1;
+        fixture       f;
+        float         logits[M * 6];
+        set_up(&f);
+        for (int c = 0; c < M * 6; c++)
+            logits[c] = -77.0f;
+        f.args.clean_logits = i % 2;
+        f.args.max_seqlen_k = columns;
+        f.args.logits = dense(logits, ETALON_F32, 2, M, columns, 0);
+        f.args.logits.stride[0] = row;
+        ck_assert_ok(run(&f));
+        for (int m = 0; m < M; m++) {
+            for (int c = 0; c < columns; c++)
+                ck_assert_double_eq((double)logits[m * row + c], expected(&f, m, f.ks[m] + c));
+            ck_assert_double_eq((double)logits[m * row + columns], -77.0);
+        }
         etalon_context_destroy(f.ctx);
     }
 }
@@ -209,7 +264,9 @@ static void fill(TCase *tcase)
     tcase_add_test(tcase, refuses_wrong_extents_and_memory);
     tcase_add_loop_test(tcase, gate_selects, 0, sizeof choices / sizeof choices[0]);
     tcase_add_loop_test(tcase, windows_are_clamped, 0, sizeof windows / sizeof windows[0]);
+    tcase_add_loop_test(tcase, compressed_windows_have_columns, 0, sizeof compressed / sizeof compressed[0]);
     tcase_add_test(tcase, worked_by_hand);
+    tcase_add_test(tcase, compressed_by_hand);
 }
 
 int main(void)

@@ -238,6 +238,11 @@ static const struct {
     { "mqa_logits", "misaligned", "m=9,n=40,heads=4,dim=32,clean=0" },
     { "mqa_logits", "poisoned", "m=9,n=40,heads=4,dim=32,index=i64" },
     { "mqa_logits", "past-end", "m=9,n=40,heads=4,dim=32" },
+    { "mqa_logits", "misaligned", "m=9,n=40,heads=4,dim=32,max_seqlen_k=11" },
+    { "mqa_logits", "past-end", "m=9,n=40,heads=4,dim=32,max_seqlen_k=50,clean=0" },
+    { "mqa_logits_paged", "page-shuffle", "batch=3,next_n=3,ctx=70,heads=4,dim=33,page=12,dtype=e4m3fnuz" },
+    { "mqa_logits_paged", "poisoned", "batch=2,next_n=2,ctx=70,heads=4,dim=32,clean=0,max_context_len=50" },
+    { "mqa_logits_paged", "empty", "next_n=4,ctx=20,heads=4,dim=32,index=i64,max_context_len=100" },
     { "merge_states", "empty", "tokens=9,heads=3,dim=8" },
     { "merge_states", "peaked", "tokens=9,heads=3,dim=8,dtype=bf16" },
 };

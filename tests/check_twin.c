@@ -189,7 +189,16 @@ static void written(const etalon_tensor *t)
 enum { CASES_A_TEST = 10, TESTS = 30, FAR_TESTS = 12 };
 
 /* Stream numbers of the ops do not meet. */
-enum { STREAM_PA_MTP, STREAM_PA_MTP_MODEL, STREAM_FMHA, STREAM_FMHA_MODEL, STREAM_MQA, STREAM_MERGE, STREAM_COUNT };
+enum {
+    STREAM_PA_MTP,
+    STREAM_PA_MTP_MODEL,
+    STREAM_FMHA,
+    STREAM_FMHA_MODEL,
+    STREAM_MQA,
+    STREAM_MERGE,
+    STREAM_PAGED,
+    STREAM_COUNT
+};
 
 static rng next_case(int test, int i, int op)
 {
@@ -262,6 +271,7 @@ static void compare_attention(const call *c, const void *twin, seen_case *seen_n
 RUN_BY_ADDRESS(pa_mtp)
 RUN_BY_ADDRESS(fmha_varlen)
 RUN_BY_ADDRESS(mqa_logits)
+RUN_BY_ADDRESS(mqa_logits_paged)
 RUN_BY_ADDRESS(merge_states)
 
 static void pa_mtp_case_within_bound(pa_mtp_case *c)
@@ -449,6 +459,38 @@ START_TEST(mqa_logits_far_within_bound)
 }
 END_TEST
 
+static void mqa_logits_paged_case_within_bound(mqa_logits_paged_case *c)
+{
+    twin_mqa_logits_result twin;
+    const call             call_of = CALL_OF(mqa_logits_paged, c, c->args.logits, (etalon_tensor){ 0 }, compare_logits);
+    twin_mqa_logits_paged(&c->args, &twin);
+    check_rows(&call_of, &twin);
+    twin_mqa_logits_free(&twin);
+    cases_free(&c->memory);
+}
+
+START_TEST(mqa_logits_paged_within_bound)
+{
+    for (int i = 0; i < CASES_A_TEST; i++) {
+        rng                   r = next_case(_i, i, STREAM_PAGED);
+        mqa_logits_paged_case c;
+        mqa_logits_paged_draw(&c, &r);
+        mqa_logits_paged_case_within_bound(&c);
+    }
+}
+END_TEST
+
+START_TEST(mqa_logits_paged_far_within_bound)
+{
+    for (int i = 0; i < CASES_A_TEST; i++) {
+        rng                   r = next_case(_i, i, STREAM_PAGED + STREAM_COUNT);
+        mqa_logits_paged_case c;
+        mqa_logits_paged_draw_far(&c, &r);
+        mqa_logits_paged_case_within_bound(&c);
+    }
+}
+END_TEST
+
 START_TEST(merge_states_within_bound)
 {
     for (int i = 0; i < CASES_A_TEST; i++) {
@@ -504,6 +546,8 @@ static void fill(TCase *tcase)
     tcase_add_test(tcase, twin_formats);
     tcase_add_loop_test(tcase, mqa_logits_within_bound, 0, tests);
     tcase_add_loop_test(tcase, mqa_logits_far_within_bound, 0, far_tests);
+    tcase_add_loop_test(tcase, mqa_logits_paged_within_bound, 0, tests);
+    tcase_add_loop_test(tcase, mqa_logits_paged_far_within_bound, 0, far_tests);
     tcase_add_loop_test(tcase, merge_states_within_bound, 0, tests);
     tcase_add_loop_test(tcase, pa_mtp_within_bound, 0, tests);
     tcase_add_loop_test(tcase, pa_mtp_far_within_bound, 0, far_tests);

@@ -29,6 +29,7 @@ unit_tests = \
 	%D%/check_merge_states \
 	%D%/check_metamorphic \
 	%D%/check_mqa_logits \
+	%D%/check_mqa_logits_paged \
 	%D%/check_pa_mtp \
 	%D%/check_sample \
 	%D%/check_simd \

@@ -555,48 +555,109 @@ void twin_fmha_varlen_model(const etalon_fmha_varlen_args *args, twin_attention 
 /* Indexer logits
  * -------------- */
 
-/* q [M, H, D] and k [N, D] in double, decoded once. */
-static void logit(const etalon_mqa_logits_args *args, const double *q, const double *k, int64_t m, int64_t n,
+/* One logit: q [H, D] of the row and k [D] in double, decoded once. */
+static void logit(const double *q, const double *k, const double *weights, double scale, int64_t heads, int64_t dim,
                   double *value, double *bound)
 {
-    const int64_t heads = args->q.shape[1], dim = args->q.shape[2];
-    double        sum = 0.0, size = 0.0;
+    double sum = 0.0, size = 0.0;
     for (int64_t h = 0; h < heads; h++) {
         double dot = 0.0, q_squares = 0.0, k_squares = 0.0;
         for (int64_t d = 0; d < dim; d++) {
-            const double x = q[(m * heads + h) * dim + d], y = k[n * dim + d];
+            const double x = q[h * dim + d], y = k[d];
             dot += x * y;
             q_squares += x * x;
             k_squares += y * y;
         }
-        const double weight = at2(&args->weights, m, h);
-        sum += weight * (dot < 0.0 ? 0.0 : dot);
-        size += fabs(weight) * sqrt(q_squares) * sqrt(k_squares);
+        sum += weights[h] * (dot < 0.0 ? 0.0 : dot);
+        size += fabs(weights[h]) * sqrt(q_squares) * sqrt(k_squares);
     }
-    const double scale = at1(&args->kv_scale, n);
     *value = scale * sum;
     *bound = twin_gamma(longest_sum(dim) + (double)heads + 16.0) * fabs(scale) * size;
+}
+
+/* The row's weights, in double. */
+static void load_weights(const etalon_tensor *weights, int64_t m, double *to)
+{
+    for (int64_t h = 0; h < weights->shape[1]; h++)
+        to[h] = at2(weights, m, h);
 }
 
 void twin_mqa_logits(const etalon_mqa_logits_args *args, twin_mqa_logits_result *result)
 {
     const int64_t rows = args->q.shape[0], keys = args->k.shape[0], heads = args->q.shape[1], dim = args->q.shape[2];
-    double       *q = doubles(rows * heads * dim), *k = doubles(keys * dim);
+    const int64_t columns = args->max_seqlen_k > 0 ? args->max_seqlen_k : keys;
+    double       *q = doubles(rows * heads * dim), *k = doubles(keys * dim), *weights = doubles(heads);
     for (int64_t i = 0; i < rows * heads * dim; i++)
         q[i] = at3(&args->q, i / dim / heads, i / dim % heads, i % dim);
     for (int64_t i = 0; i < keys * dim; i++)
         k[i] = at2(&args->k, i / dim, i % dim);
-    *result = (twin_mqa_logits_result){ rows, keys, doubles(rows * keys), doubles(rows * keys) };
+    *result = (twin_mqa_logits_result){ rows, columns, doubles(rows * columns), doubles(rows * columns) };
     for (int64_t m = 0; m < rows; m++) {
         const double first = at1(&args->cu_seqlen_ks, m), last = at1(&args->cu_seqlen_ke, m);
-        for (int64_t n = 0; n < keys; n++) {
-            double *at = result->logits + m * keys + n;
-            if ((double)n >= first && (double)n < last)
-                logit(args, q, k, m, n, at, result->bound + m * keys + n);
+        const double origin = args->max_seqlen_k > 0 ? fmin(fmax(first, 0.0), (double)keys) : 0.0;
+        load_weights(&args->weights, m, weights);
+        for (int64_t c = 0; c < columns; c++) {
+            const int64_t n = c + (int64_t)origin;
+            double       *at = result->logits + m * columns + c;
+            if (n < keys && (double)n >= first && (double)n < last)
+                logit(q + m * heads * dim, k + n * dim, weights, at1(&args->kv_scale, n), heads, dim, at,
+                      result->bound + m * columns + c);
             else
                 *at = args->clean_logits ? -(double)INFINITY : (double)NAN;
         }
     }
+    free(weights);
+    free(k);
+    free(q);
+}
+
+/* Key n of sequence b, and its scale: byte by byte from the planar block. */
+static double load_key(const etalon_mqa_logits_paged_args *args, int64_t b, int64_t n, double *k)
+{
+    const int64_t      size = args->kv_cache.shape[1], dim = args->q.shape[3], slot = n % size;
+    const etalon_dtype dtype = args->kv_cache.dtype == ETALON_U8 ? args->q.dtype : args->kv_cache.dtype;
+    const int64_t      block = (int64_t)at2(&args->block_tables, b, n / size);
+    const char        *at = (const char *)args->kv_cache.data + block * args->kv_cache.stride[0];
+    for (int64_t d = 0; d < dim; d++)
+        k[d] = twin_load(at + slot * dim + d, dtype);
+    return twin_load(at + size * dim + 4 * slot, ETALON_F32);
+}
+
+/* The view [next_n, H, D] of one sequence. */
+static etalon_tensor sequence_q(const etalon_mqa_logits_paged_args *args, int64_t b)
+{
+    const etalon_tensor *q = &args->q;
+    return (etalon_tensor){ .data = (char *)q->data + b * q->stride[0],
+                            .dtype = q->dtype,
+                            .rank = 3,
+                            .shape = { q->shape[1], q->shape[2], q->shape[3] },
+                            .stride = { q->stride[1], q->stride[2], q->stride[3] } };
+}
+
+void twin_mqa_logits_paged(const etalon_mqa_logits_paged_args *args, twin_mqa_logits_result *result)
+{
+    const int64_t next_n = args->q.shape[1], heads = args->q.shape[2], dim = args->q.shape[3];
+    const int64_t rows = args->q.shape[0] * next_n, columns = args->logits.shape[1];
+    const int64_t room = args->block_tables.shape[1] * args->kv_cache.shape[1];
+    double       *q = doubles(heads * dim), *k = doubles(dim), *weights = doubles(heads);
+    *result = (twin_mqa_logits_result){ rows, columns, doubles(rows * columns), doubles(rows * columns) };
+    for (int64_t m = 0; m < rows; m++) {
+        const etalon_tensor own = sequence_q(args, m / next_n);
+        const double        last = at2(&args->context_lens, m / next_n, m % next_n);
+        for (int64_t i = 0; i < heads * dim; i++)
+            q[i] = at3(&own, m % next_n, i / dim, i % dim);
+        load_weights(&args->weights, m, weights);
+        for (int64_t n = 0; n < columns; n++) {
+            double *at = result->logits + m * columns + n;
+            if (n < room && (double)n < last) {
+                const double scale = load_key(args, m / next_n, n, k);
+                logit(q, k, weights, scale, heads, dim, at, result->bound + m * columns + n);
+            } else {
+                *at = args->clean_logits ? -(double)INFINITY : (double)NAN;
+            }
+        }
+    }
+    free(weights);
     free(k);
     free(q);
 }

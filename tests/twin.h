@@ -9,6 +9,7 @@
 #include <etalon/fmha_varlen.h>
 #include <etalon/merge_states.h>
 #include <etalon/mqa_logits.h>
+#include <etalon/mqa_logits_paged.h>
 #include <etalon/pa_mtp.h>
 
 #include <stdbool.h>
@@ -52,13 +53,14 @@ void twin_fmha_varlen_model(const etalon_fmha_varlen_args *args, twin_attention 
 
 void twin_attention_free(twin_attention *result);
 
-/* logits [M, N]: -inf outside the window if clean, NaN (for "untouched") if not. */
+/* logits [M, N], N counting columns: -inf outside the window if clean, NaN (for "untouched") if not. */
 typedef struct twin_mqa_logits_result {
     int64_t m, n;
     double *logits, *bound;
 } twin_mqa_logits_result;
 
 void twin_mqa_logits(const etalon_mqa_logits_args *args, twin_mqa_logits_result *result);
+void twin_mqa_logits_paged(const etalon_mqa_logits_paged_args *args, twin_mqa_logits_result *result);
 void twin_mqa_logits_free(twin_mqa_logits_result *result);
 
 /* Read before an in-place call overwrites its inputs. */

@@ -15,6 +15,7 @@
 #include "cases.h"
 #include "code_objects.h"
 #include "gpu.h"
+#include "logits.h"
 #include "oracle.h"
 #include "twin.h"
 
@@ -44,7 +45,7 @@ typedef struct xcheck_kernel {
     const char    *stem; /* of a device's broken kernel: the code object that it has instead; else NULL */
 } xcheck_kernel;
 
-enum { XCHECK_KERNELS = 128 };
+enum { XCHECK_KERNELS = 192 };
 
 /* Appends the kernels of tests/broken.c, or those of a device; the new count. */
 int broken_list(xcheck_kernel *kernels, int count);

@@ -103,16 +103,26 @@ static void attention_shape_text(rng *r, bool paged, length l, FILE *to)
                 pick_text(r, dtypes, 5));
 }
 
+static const char *const fp8[] = { "e4m3fn", "e4m3fnuz" };
+
 static void logits_shape_text(rng *r, length l, FILE *to)
 {
-    static const char *const fp8[] = { "e4m3fn", "e4m3fnuz" };
     if (l == TUNED)
         fprintf(to, "m=%d,n=%d,heads=%d,dim=128,clean=%d,dtype=e4m3fn,q_dtype=e4m3fn", (int)RNG_PICK(r, 3, 17),
                 (int)RNG_PICK(r, 64, 100, 130), (int)RNG_PICK(r, 32, 64), (int)rng_below(r, 2));
     else
-        fprintf(to, "m=%d,n=%d,heads=%d,dim=%d,clean=%d,dtype=%s,q_dtype=%s", (int)RNG_PICK(r, 8, 17, 32),
-                (int)RNG_PICK(r, 64, 100, 257), (int)RNG_PICK(r, 1, 4, 32), (int)RNG_PICK(r, 16, 33, 128),
-                (int)rng_below(r, 2), pick_text(r, fp8, 2), pick_text(r, fp8, 2));
+        fprintf(to, "m=%d,n=%d,heads=%d,dim=%d,clean=%d,dtype=%s,q_dtype=%s,max_seqlen_k=%d",
+                (int)RNG_PICK(r, 8, 17, 32), (int)RNG_PICK(r, 64, 100, 257), (int)RNG_PICK(r, 1, 4, 32),
+                (int)RNG_PICK(r, 16, 33, 128), (int)rng_below(r, 2), pick_text(r, fp8, 2), pick_text(r, fp8, 2),
+                (int)RNG_PICK(r, 0, 0, 0, 40, 300));
+}
+
+static void paged_logits_shape_text(rng *r, FILE *to)
+{
+    fprintf(to, "batch=%d,next_n=%d,ctx=%d,heads=%d,dim=%d,page=%d,clean=%d,dtype=%s,q_dtype=%s,max_context_len=%d",
+            (int)rng_between(r, 1, 5), (int)rng_between(r, 1, 8), (int)RNG_PICK(r, 64, 65, 100, 257),
+            (int)RNG_PICK(r, 1, 4, 32), (int)RNG_PICK(r, 16, 33, 128), (int)RNG_PICK(r, 4, 16, 64, 64),
+            (int)rng_below(r, 2), pick_text(r, fp8, 2), pick_text(r, fp8, 2), (int)RNG_PICK(r, 0, 0, 40, 300));
 }
 
 static void pattern_shape(rng *r, const oracle_op *op, length l, char *text, size_t bytes)
@@ -131,12 +141,21 @@ static void pattern_shape(rng *r, const oracle_op *op, length l, char *text, siz
     case ORACLE_MQA_LOGITS:
         logits_shape_text(r, l, to);
         break;
+    case ORACLE_MQA_LOGITS_PAGED:
+        paged_logits_shape_text(r, to);
+        break;
     case ORACLE_MERGE_STATES:
         fprintf(to, "tokens=%d,heads=%d,dim=%d,dtype=%s", (int)RNG_PICK(r, 1, 5, 17), (int)RNG_PICK(r, 1, 3, 8),
                 (int)RNG_PICK(r, 1, 16, 65), pick_text(r, wide, 2));
         break;
     }
     fclose(to);
+}
+
+/* Its blocks have no gaps. */
+static bool is_cache(const xcheck_case *c, const etalon_tensor *t)
+{
+    return c->op->id == ORACLE_MQA_LOGITS_PAGED && t == &c->args.mqa_logits_paged.kv_cache;
 }
 
 /* The file's tensors, copied into memory that watches over them. */
@@ -152,13 +171,13 @@ static void bind_guarded(xcheck_case *c, const tensorfile *file, length l)
         if (t->data == NULL)
             continue;
         const etalon_tensor from = *t;
-        *t = cases_tensor(&c->memory, layout, CASES_INPUT, from.dtype, from.rank, from.shape);
+        *t = cases_tensor(&c->memory, is_cache(c, t) ? NULL : layout, CASES_INPUT, from.dtype, from.rank, from.shape);
         cases_copy(t, &from);
     }
     for (int i = 0; i < c->op->output_count; i++) {
         int64_t            shape[3];
         const etalon_dtype dtype =
-            c->op->id != ORACLE_MQA_LOGITS && i == 0 && rng_chance(&c->random, 50) ? ETALON_BF16 : ETALON_F32;
+            !logits_are_of(c->op) && i == 0 && rng_chance(&c->random, 50) ? ETALON_BF16 : ETALON_F32;
         oracle_output_shape(&problem, i, shape);
         *xcheck_output(c->op, &c->args, i) =
             cases_tensor(&c->memory, layout, CASES_OUTPUT, dtype, c->op->outputs[i].rank, shape);
@@ -208,6 +227,9 @@ static void make_draw(xcheck_case *c)
     case ORACLE_MQA_LOGITS:
         TAKE(mqa_logits, draw);
         break;
+    case ORACLE_MQA_LOGITS_PAGED:
+        TAKE(mqa_logits_paged, draw);
+        break;
     case ORACLE_MERGE_STATES:
         TAKE(merge_states, draw);
         break;
@@ -227,6 +249,9 @@ static void make_far(xcheck_case *c)
     case ORACLE_MQA_LOGITS:
         TAKE(mqa_logits, draw_far);
         break;
+    case ORACLE_MQA_LOGITS_PAGED:
+        TAKE(mqa_logits_paged, draw_far);
+        break;
     case ORACLE_MERGE_STATES:
         TAKE(merge_states, draw);
         break;
@@ -245,6 +270,9 @@ static void make_tuned(xcheck_case *c)
         break;
     case ORACLE_MQA_LOGITS:
         TAKE(mqa_logits, draw_tuned);
+        break;
+    case ORACLE_MQA_LOGITS_PAGED:
+        TAKE(mqa_logits_paged, draw);
         break;
     case ORACLE_MERGE_STATES:
         TAKE(merge_states, draw);
@@ -328,6 +356,12 @@ static void make_wide(xcheck_case *c)
             spread(c, 0, &c->args.mqa_logits.q);
         if (may_spread(&c->args.mqa_logits.k))
             spread(c, 1, &c->args.mqa_logits.k);
+        break;
+    case ORACLE_MQA_LOGITS_PAGED:
+        if (may_spread(&c->args.mqa_logits_paged.q))
+            spread(c, 0, &c->args.mqa_logits_paged.q);
+        if (may_spread(&c->args.mqa_logits_paged.kv_cache))
+            spread(c, 1, &c->args.mqa_logits_paged.kv_cache);
         break;
     case ORACLE_MERGE_STATES:
         if (may_spread(&c->args.merge_states.out_a))
@@ -444,6 +478,8 @@ static double twin_work(const xcheck_case *c)
                               c->args.fmha_varlen.v.shape[2]);
     case ORACLE_MQA_LOGITS:
         return attention_work(&c->args.mqa_logits.q, (double)c->args.mqa_logits.k.shape[0], 0);
+    case ORACLE_MQA_LOGITS_PAGED:
+        return (double)cases_count(&c->args.mqa_logits_paged.q) * (double)c->args.mqa_logits_paged.logits.shape[1];
     case ORACLE_MERGE_STATES:
         return 0.0;
     }
@@ -512,6 +548,9 @@ static void run_twin(xcheck_case *c, bool model, xcheck_twin *t)
     case ORACLE_MQA_LOGITS:
         twin_mqa_logits(&c->args.mqa_logits, &t->logits);
         break;
+    case ORACLE_MQA_LOGITS_PAGED:
+        twin_mqa_logits_paged(&c->args.mqa_logits_paged, &t->logits);
+        break;
     case ORACLE_MERGE_STATES:
         twin_merge_states(&c->args.merge_states, &t->attention);
         break;
@@ -524,7 +563,7 @@ const xcheck_twin *xcheck_twin_of(xcheck_yardsticks *y, bool model)
     if (t->ready)
         return t;
     run_twin(y->c, model, t);
-    const bool logits = y->c->op->id == ORACLE_MQA_LOGITS;
+    const bool logits = logits_are_of(y->c->op);
     t->want[0] = dense_f64(logits ? t->logits.logits : t->attention.out, xcheck_output(y->c->op, &y->c->args, 0));
     t->bound[0] = logits ? t->logits.bound : t->attention.out_bound;
     if (y->c->op->output_count > 1) {

@@ -40,12 +40,24 @@ double xcheck_value(const etalon_tensor *t, const int64_t *index)
     return twin_load(xcheck_at(t, index), t->dtype);
 }
 
+static bool mqa_specified(const etalon_mqa_logits_args *a, int64_t m, int64_t column)
+{
+    const double first = cases_get(&a->cu_seqlen_ks, m), keys = (double)a->k.shape[0];
+    const double n = (double)column + (a->max_seqlen_k > 0 ? fmin(fmax(first, 0.0), keys) : 0.0);
+    return a->clean_logits != 0 || (first <= n && n < cases_get(&a->cu_seqlen_ke, m) && n < keys);
+}
+
+static bool paged_specified(const etalon_mqa_logits_paged_args *a, int64_t m, int64_t n)
+{
+    return a->clean_logits != 0 ||
+           ((double)n < cases_get(&a->context_lens, m) && n < a->block_tables.shape[1] * a->kv_cache.shape[1]);
+}
+
 bool xcheck_specified(const oracle_op *op, const oracle_args *args, const int64_t *index)
 {
-    if (op->id != ORACLE_MQA_LOGITS || args->mqa_logits.clean_logits != 0)
-        return true;
-    return cases_get(&args->mqa_logits.cu_seqlen_ks, index[0]) <= (double)index[1] &&
-           (double)index[1] < cases_get(&args->mqa_logits.cu_seqlen_ke, index[0]);
+    if (op->id == ORACLE_MQA_LOGITS_PAGED)
+        return paged_specified(&args->mqa_logits_paged, index[0], index[1]);
+    return op->id != ORACLE_MQA_LOGITS || mqa_specified(&args->mqa_logits, index[0], index[1]);
 }
 
 /* Reports
@@ -142,9 +154,9 @@ static int64_t worst_of(const comparison *c, const char *flags)
 static xcheck_picture picture_of(const comparison *c, const char *flags)
 {
     xcheck_picture p = { .flags = flags, .rank = c->got->rank, .shape = c->got->shape };
-    const bool     logits = c->t->kernel->op->id == ORACLE_MQA_LOGITS;
+    const bool     logits = logits_are_of(c->t->kernel->op);
     p.axis[0] = logits ? "row" : c->got->rank == 2 ? "head" : "token";
-    p.axis[1] = logits ? "key" : c->got->rank == 2 ? "token" : "head";
+    p.axis[1] = logits ? "column" : c->got->rank == 2 ? "token" : "head";
     p.axis[2] = "column";
     return p;
 }

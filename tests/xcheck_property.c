@@ -222,7 +222,7 @@ static void reverse_keys(xcheck_trial *t)
         first = (int64_t)fmax((double)first, cases_get(&a->cu_seqlen_ks, m));
         last = (int64_t)fmin((double)last, cases_get(&a->cu_seqlen_ke, m));
     }
-    if (t->c->wide[0] != NULL || t->c->wide[1] != NULL || last - first < 2)
+    if (t->c->wide[0] != NULL || t->c->wide[1] != NULL || last - first < 2 || a->max_seqlen_k > 0)
         return;
     const reversal r = { { t, xcheck_reference_of(t->y, t->kernel->class) }, first, last - first };
     answer         want = first_answer(t);
@@ -445,6 +445,94 @@ static void swap_sides(xcheck_trial *t)
     answer_free(&want);
 }
 
+/* Compressed logits
+ * ----------------- */
+
+/* What the case's logits are by those of the other form; columns that this one lacks are as they were. */
+static void shift_row(const xcheck_case *c, const etalon_mqa_logits_args *other, int64_t m, const etalon_tensor *want)
+{
+    const etalon_mqa_logits_args *a = &c->args.mqa_logits;
+    const double                  keys = (double)a->k.shape[0];
+    const double                  first = fmin(fmax(cases_get(&a->cu_seqlen_ks, m), 0.0), keys);
+    const int64_t                 shift = a->max_seqlen_k > 0 ? (int64_t)first : -(int64_t)first;
+    for (int64_t column = 0; column < a->logits.shape[1]; column++) {
+        const int64_t from = column + shift;
+        if (from < 0 || from >= other->logits.shape[1])
+            continue;
+        const etalon_tensor row = cases_fix(other->logits, 0, m), to = cases_fix(*want, 0, m);
+        const etalon_tensor x = cases_cut(row, 0, from, 1), y = cases_cut(to, 0, column, 1);
+        cases_copy(&y, &x);
+    }
+}
+
+/* Compressed logits are the others, moved; the other form of the case has the same numbers. */
+static void shift_columns(xcheck_trial *t)
+{
+    etalon_mqa_logits_args *a = &t->c->args.mqa_logits;
+    cases_memory            memory = { 0 };
+    oracle_args             other = t->c->args;
+    answer                  want = first_answer(t);
+    const int64_t           keys = a->k.shape[0], shape[2] = { a->q.shape[0], keys };
+    if (keys > 0) {
+        other.mqa_logits.max_seqlen_k = a->max_seqlen_k > 0 ? 0 : keys;
+        other.mqa_logits.clean_logits = 1;
+        other.mqa_logits.logits = cases_tensor(&memory, NULL, CASES_OUTPUT, ETALON_F32, 2, shape);
+        xcheck_stage(t, "run");
+        if (xcheck_call(t, 0, &other, &memory) == ETALON_OK) {
+            for (int64_t m = 0; m < shape[0]; m++)
+                shift_row(t->c, &other.mqa_logits, m, &want.copy[0]);
+            run_and_compare(t, &want, "moved columns", NULL, NULL);
+        }
+        cases_free(&memory);
+    }
+    answer_free(&want);
+}
+
+/* Paged keys
+ * ---------- */
+
+/* Blocks first and last of the cache change places, and their ids in the tables with them. */
+static void swap_blocks(xcheck_case *c, int64_t first, int64_t last)
+{
+    etalon_mqa_logits_paged_args *a = &c->args.mqa_logits_paged;
+    const etalon_tensor           x = cases_fix(a->kv_cache, 0, first), y = cases_fix(a->kv_cache, 0, last);
+    const etalon_tensor           kept = keep(&x);
+    cases_copy(&x, &y);
+    cases_copy(&y, &kept);
+    free(kept.data);
+    for (int64_t i = 0; i < cases_count(&a->block_tables); i++) {
+        const double id = cases_get(&a->block_tables, i);
+        if (id == (double)first || id == (double)last)
+            cases_set(&a->block_tables, i, (double)(first + last) - id);
+    }
+}
+
+static void reverse_blocks(xcheck_case *c)
+{
+    const int64_t blocks = c->args.mqa_logits_paged.kv_cache.shape[0];
+    for (int64_t i = 0; i < blocks / 2; i++)
+        swap_blocks(c, i, blocks - 1 - i);
+    cases_seal(&c->memory);
+}
+
+/* Where blocks lie has no say. */
+static void move_blocks(xcheck_trial *t)
+{
+    if (t->c->wide[1] != NULL)
+        return;
+    answer want = first_answer(t);
+    reverse_blocks(t->c);
+    run_and_compare(t, &want, "moved blocks", NULL, NULL);
+    reverse_blocks(t->c);
+    answer_free(&want);
+}
+
+static void scale_paged_weights(xcheck_trial *t)
+{
+    const etalon_tensor *const weights = &t->c->args.mqa_logits_paged.weights;
+    scale_by(t, &weights, 1);
+}
+
 typedef void property(xcheck_trial *t);
 
 enum { PROPERTIES = 3 };
@@ -452,7 +540,8 @@ enum { PROPERTIES = 3 };
 static property *const properties[][PROPERTIES] = {
     [ORACLE_PA_MTP] = { permute_keys, split_keys, scale_v },
     [ORACLE_FMHA_VARLEN] = { permute_keys, split_keys, scale_v },
-    [ORACLE_MQA_LOGITS] = { reverse_keys, scale_weights },
+    [ORACLE_MQA_LOGITS] = { reverse_keys, scale_weights, shift_columns },
+    [ORACLE_MQA_LOGITS_PAGED] = { move_blocks, scale_paged_weights },
     [ORACLE_MERGE_STATES] = { swap_sides, scale_sides },
 };
 

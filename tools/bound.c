@@ -1,6 +1,7 @@
 #include "bound.h"
 
 #include "element.h"
+#include "logits.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -306,37 +307,54 @@ static bool prepare_attention(const etalon_context *ctx, bound_class class, boun
 /* Indexer logits
  * --------------
  */
-static double row_weight(const etalon_mqa_logits_args *p, int64_t m)
+static double row_weight(const oracle_problem *problem, int64_t m)
 {
-    double sum = 0.0;
-    for (int64_t h = 0; h < p->q.shape[1]; h++)
-        sum += fabs(value2(&p->weights, m, h)) *
-               norm(element(&p->q, (const int64_t[]){ m, h, 0 }), p->q.dtype, p->q.stride[2], p->q.shape[2]);
+    const etalon_tensor q = logits_query(problem, m);
+    double              sum = 0.0;
+    for (int64_t h = 0; h < q.shape[0]; h++)
+        sum += fabs(value2(logits_weights(problem), m, h)) *
+               norm(element(&q, (const int64_t[]){ h, 0 }), q.dtype, q.stride[1], q.shape[1]);
     return sum;
 }
 
-static int64_t clamp(int64_t x, int64_t low, int64_t high)
+/* Of the columns [first, last) of row m. */
+static void fill_key_norms(bound *b, int64_t m, int64_t first, int64_t last)
 {
-    return x < low ? low : x > high ? high : x;
+    for (int64_t n = first; n < last; n++) {
+        float               scale;
+        const etalon_tensor k = logits_key(b->problem, m, n, &scale);
+        b->k_norm[b->k_first[m] + n] = fabs((double)scale) * norm(k.data, k.dtype, k.stride[0], k.shape[0]);
+    }
 }
 
-static bool prepare_mqa_logits(bound *b, tensorfile_error *error)
+/* Rows of a sequence share its keys; without pages, all rows share them. */
+static bool prepare_logits(bound *b, tensorfile_error *error)
 {
-    const etalon_mqa_logits_args *p = &b->problem->args.mqa_logits;
-    const int64_t                 rows = p->q.shape[0], keys = p->k.shape[0];
+    const bool    paged = b->problem->op->id == ORACLE_MQA_LOGITS_PAGED;
+    const int64_t next_n = paged ? b->problem->args.mqa_logits_paged.q.shape[1] : 1;
+    int64_t       shape[3];
+    oracle_output_shape(b->problem, 0, shape);
+    const int64_t rows = shape[0], keys = paged ? shape[1] : b->problem->args.mqa_logits.k.shape[0];
     b->q_weight = zeros(rows, sizeof *b->q_weight, error);
-    b->k_norm = zeros(keys, sizeof *b->k_norm, error);
+    b->k_norm = zeros((paged ? rows / next_n : 1) * keys, sizeof *b->k_norm, error);
+    b->k_first = zeros(rows, sizeof *b->k_first, error);
     b->window = zeros(2 * rows, sizeof *b->window, error);
-    if (b->q_weight == NULL || b->k_norm == NULL || b->window == NULL)
+    if (b->q_weight == NULL || b->k_norm == NULL || b->k_first == NULL || b->window == NULL)
         return false;
-    for (int64_t m = 0; m < rows; m++) {
-        b->q_weight[m] = row_weight(p, m);
-        b->window[2 * m] = clamp(oracle_index(&p->cu_seqlen_ks, m), 0, keys);
-        b->window[2 * m + 1] = clamp(oracle_index(&p->cu_seqlen_ke, m), b->window[2 * m], keys);
+    for (int64_t m = 0, done = 0; m < rows; m++) {
+        const logits_window see = logits_window_of(b->problem, m);
+        b->q_weight[m] = row_weight(b->problem, m);
+        b->k_first[m] = paged ? m / next_n * keys : logits_origin(b->problem, m);
+        b->window[2 * m] = see.first;
+        b->window[2 * m + 1] = see.last;
+        done = paged && m % next_n == 0 ? 0 : done;
+        if (paged) {
+            fill_key_norms(b, m, done, see.last);
+            done = see.last > done ? see.last : done;
+        } else if (m == 0) {
+            fill_key_norms(b, 0, -b->k_first[0], keys - b->k_first[0]);
+        }
     }
-    for (int64_t n = 0; n < keys; n++)
-        b->k_norm[n] = fabs(value(&p->kv_scale, &n)) *
-                       norm(element(&p->k, (const int64_t[]){ n, 0 }), p->k.dtype, p->k.stride[1], p->k.shape[1]);
     return true;
 }
 
@@ -384,9 +402,11 @@ static double attention_bound(const bound *b, bound_class class, const int64_t *
 
 static double logits_bound(const bound *b, bound_class class, const int64_t *index)
 {
-    const etalon_mqa_logits_args *p = &b->problem->args.mqa_logits;
-    const double relative = class == BOUND_FP8 ? MQA_FP8 : bound_gamma(longest_sum(p->q.shape[2]) + p->q.shape[1] + 16);
-    return relative * b->q_weight[index[0]] * b->k_norm[index[1]];
+    const etalon_tensor q = logits_query(b->problem, 0);
+    const double relative = class == BOUND_FP8 ? MQA_FP8 : bound_gamma(longest_sum(q.shape[1]) + q.shape[0] + 16);
+    if (!visible(b, index[0], index[1]))
+        return 0.0;
+    return relative * b->q_weight[index[0]] * b->k_norm[b->k_first[index[0]] + index[1]];
 }
 
 static bool neutral(double lse)
@@ -417,7 +437,7 @@ double bound_element(const bound *b, bound_class class, int output, etalon_dtype
     const bool      attends = id == ORACLE_PA_MTP || id == ORACLE_FMHA_VARLEN;
     const bool      rounded = is_short(got_dtype) || (attends && output == 0 && class == BOUND_FP8);
     const double    rounding = rounded ? OUT_ROUNDING * fabs(want) : 0.0;
-    if (id == ORACLE_MQA_LOGITS)
+    if (logits_are_of(b->problem->op))
         return logits_bound(b, class, index) + rounding;
     if (id == ORACLE_MERGE_STATES)
         return (output == 0 ? merge_bound(b, index) : 4.0 * UNIT + UNIT * fabs(want)) + rounding;
@@ -512,7 +532,7 @@ static bool still_poisoned(const etalon_tensor *t, const int64_t *index)
 static void specify(const bound *b, bound_class class, const etalon_tensor *got, const etalon_tensor *want,
                     bool poisoned, float *x, float *y, verdict *v)
 {
-    const bool clean = b->problem->args.mqa_logits.clean_logits != 0;
+    const bool clean = logits_are_clean(b->problem);
     for (int64_t m = 0; m < want->shape[0]; m++)
         for (int64_t n = 0; n < want->shape[1]; n++, x++, y++) {
             const int64_t index[] = { m, n };
@@ -529,8 +549,7 @@ static void specify(const bound *b, bound_class class, const etalon_tensor *got,
 /* Whether some elements of the logits are not to be compared. */
 static bool leaves_open(const bound *b, bound_class class)
 {
-    return b->problem->op->id == ORACLE_MQA_LOGITS &&
-           (class == BOUND_FP8 || b->problem->args.mqa_logits.clean_logits == 0);
+    return logits_are_of(b->problem->op) && (class == BOUND_FP8 || !logits_are_clean(b->problem));
 }
 
 static bool same_shape(const etalon_tensor *a, const etalon_tensor *b)
@@ -572,7 +591,7 @@ bool bound_judge(const bound *b, bound_class class, int output, const etalon_ten
         return false;
     if (b->e != NULL && output == 0)
         judge_rows(b, class, got, want, v);
-    v->calc_diff_over = b->problem->op->id == ORACLE_MQA_LOGITS && class == BOUND_FP8 && v->m.calc_diff > MQA_CALC_DIFF;
+    v->calc_diff_over = logits_are_of(b->problem->op) && class == BOUND_FP8 && v->m.calc_diff > MQA_CALC_DIFF;
     v->pass = measure_ok(&v->m) && v->rows_over == 0 && !v->calc_diff_over && v->overwritten == 0;
     return true;
 }
@@ -620,7 +639,8 @@ bool bound_prepare(const etalon_context *ctx, const oracle_problem *problem, bou
     *b = (bound){ .problem = problem };
     switch (problem->op->id) {
     case ORACLE_MQA_LOGITS:
-        return oracle_serving_row(ctx, problem, error) != NULL && prepare_mqa_logits(b, error);
+    case ORACLE_MQA_LOGITS_PAGED:
+        return oracle_serving_row(ctx, problem, error) != NULL && prepare_logits(b, error);
     case ORACLE_MERGE_STATES:
         return oracle_serving_row(ctx, problem, error) != NULL;
     default:
@@ -639,6 +659,7 @@ void bound_free(bound *b)
     free(b->v_max);
     free(b->q_weight);
     free(b->k_norm);
+    free(b->k_first);
     free(b->window);
     *b = (bound){ 0 };
 }

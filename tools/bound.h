@@ -18,7 +18,7 @@
  *     S[d] = V[d] (exp(lse2 - 2 lse) A2[d] - p[1]^2 |v[1, d]|), with A2 and lse2 those of twice the softmax scale.
  *     p[1] and v[1] come from the operation at 2^14 times the softmax scale; where keys tie, v[1] is their mean.
  *     |lse - ref| <= the fp32 bound or 1e-3, whichever is larger: the field's bar for sums of rounded exponentials.
- *   mqa_logits: 2^-11 in place of gamma, for accumulators that truncate at 13 fractional bits, once for each of four
+ *   mqa_logits, mqa_logits_paged: 2^-11 in place of gamma, for accumulators that truncate at 13 fractional bits, once for each of four
  *     instructions that 128 products take; and calc_diff <= 5e-6 over the finite elements, the field's bar for logits
  *     from equally quantised inputs. NaN in the reference is not compared: hardware's max(x, 0) may drop it.
  *   merge_states: the fp32 bound.
@@ -52,10 +52,11 @@ typedef struct bound {
     oracle_result top;      /* v at that weight, and 2^14 times its score */
     double       *v_max;    /* [B, Hkv, Dv], max_j |v| */
 
-    /* mqa_logits: bound = gamma q_weight[m] k_norm[n] */
+    /* mqa_logits and mqa_logits_paged: bound = gamma q_weight[m] k_norm[k_first[m] + column] */
     double  *q_weight; /* [M], sum_h |weights[m, h]| |q[m, h, :]| */
-    double  *k_norm;   /* [N], |kv_scale[n]| |k[n, :]| */
-    int64_t *window;   /* [M, 2], clamped */
+    double  *k_norm;   /* [N], |kv_scale[n]| |k[n, :]|; paged: [B, N], where a row of the sequence sees the key */
+    int64_t *k_first;  /* [M] */
+    int64_t *window;   /* [M, 2], columns of the keys that the row sees */
 } bound;
 
 /* One output under test against its reference. */

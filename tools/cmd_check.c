@@ -132,13 +132,13 @@ static void print_json(const check *c, const subject *s, const line *l)
     report_json(object);
 }
 
-enum { KERNEL_WIDTH = 18 };
+enum { KERNEL_WIDTH = 24 };
 
 static void print_header(check *c)
 {
     if (c->header || c->json)
         return;
-    printf("%-*s  %-11s  %-*s  %-7s  %9s  %9s  %9s  %9s  %12s  %9s  %10s  %9s%s\n", c->file_width, "file", "op",
+    printf("%-*s  %-16s  %-*s  %-7s  %9s  %9s  %9s  %9s  %12s  %9s  %10s  %9s%s\n", c->file_width, "file", "op",
            KERNEL_WIDTH, "kernel", "verdict", "err/bound", "row ratio", "max abs", "err/std", "cosine", "calc_diff",
            "max ulp", "lse diff", c->sample > 0 ? "  verified" : "");
     c->header = true;
@@ -147,7 +147,7 @@ static void print_header(check *c)
 static void print_lead(check *c, const subject *s, const char *kernel, const char *word)
 {
     print_header(c);
-    printf("%-*s  %-11s  %-*s  %-7s", c->file_width, s->path, s->problem.op->name, KERNEL_WIDTH, kernel, word);
+    printf("%-*s  %-16s  %-*s  %-7s", c->file_width, s->path, s->problem.op->name, KERNEL_WIDTH, kernel, word);
 }
 
 static void print_ulp(int64_t ulp)

@@ -57,7 +57,7 @@ static void print_row(const etalon_kernel_info *info, const char *reason, bool j
         report_json(json_pack("{s:s,s:s,s:s,s:b,s:s?}", "op", info->op, "kernel", info->name, "needs", info->needs,
                               "available", info->available, "reason", reason));
     else
-        printf("%-12s  %-38s  %-9s  %s%s%s\n", info->op, info->name, info->available ? "yes" : "no", info->needs,
+        printf("%-16s  %-38s  %-9s  %s%s%s\n", info->op, info->name, info->available ? "yes" : "no", info->needs,
                reason == NULL ? "" : ": ", reason == NULL ? "" : reason);
 }
 
@@ -122,7 +122,7 @@ int cmd_list(int argc, char **argv)
     if (ctx == NULL)
         return EXIT_BAD;
     if (!json)
-        printf("%-12s  %-38s  %-9s  %s\n", "op", "kernel", "available", "needs");
+        printf("%-16s  %-38s  %-9s  %s\n", "op", "kernel", "available", "needs");
     etalon_kernel_info info;
     reasons            r = { 0 };
     for (int i = 0; etalon_kernel_get(ctx, i, &info) == ETALON_OK; i++)

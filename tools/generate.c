@@ -21,13 +21,15 @@ enum {
     PA = 1 << ORACLE_PA_MTP,
     FMHA = 1 << ORACLE_FMHA_VARLEN,
     MQA = 1 << ORACLE_MQA_LOGITS,
+    PAGED = 1 << ORACLE_MQA_LOGITS_PAGED,
     MERGE = 1 << ORACLE_MERGE_STATES,
-    ATTENTION = PA | FMHA
+    ATTENTION = PA | FMHA,
+    LOGITS = MQA | PAGED
 };
 
 typedef struct shape {
     int64_t batch, q_len, ctx, heads, kv_heads, dim, v_dim, page, spare, causal, window_left, window_right, descale;
-    int64_t m, n, requests, clean, tokens;
+    int64_t m, n, requests, clean, tokens, next_n, columns;
     int64_t dtype, q_dtype, index, layout;
     double  gap;
 } shape;
@@ -46,29 +48,33 @@ typedef struct shape_key {
 #define KEY(member) offsetof(shape, member)
 
 static const shape_key keys[] = {
-    { "batch", KEY_INTEGER, KEY(batch), ATTENTION, 0, "sequences" },
+    { "batch", KEY_INTEGER, KEY(batch), ATTENTION | PAGED, 0, "sequences" },
     { "q_len", KEY_INTEGER, KEY(q_len), ATTENTION, 0, "query tokens a sequence, at most" },
-    { "ctx", KEY_INTEGER, KEY(ctx), ATTENTION, 0, "keys a sequence, at most; in pa_mtp its query tokens included" },
+    { "next_n", KEY_INTEGER, KEY(next_n), PAGED, 1, "query rows a sequence" },
+    { "ctx", KEY_INTEGER, KEY(ctx), ATTENTION | PAGED, 0,
+      "keys a sequence, at most; of a paged cache its query tokens included" },
     { "tokens", KEY_INTEGER, KEY(tokens), MERGE, 0, "tokens" },
     { "m", KEY_INTEGER, KEY(m), MQA, 0, "query rows" },
     { "n", KEY_INTEGER, KEY(n), MQA, 0, "keys" },
-    { "heads", KEY_INTEGER, KEY(heads), ATTENTION | MQA | MERGE, 1, "query heads" },
+    { "heads", KEY_INTEGER, KEY(heads), ATTENTION | LOGITS | MERGE, 1, "query heads" },
     { "kv_heads", KEY_INTEGER, KEY(kv_heads), ATTENTION, 1, "KV heads, a divisor of heads" },
-    { "dim", KEY_INTEGER, KEY(dim), ATTENTION | MQA | MERGE, 1, "head dim of q and k" },
+    { "dim", KEY_INTEGER, KEY(dim), ATTENTION | LOGITS | MERGE, 1, "head dim of q and k" },
     { "v_dim", KEY_INTEGER, KEY(v_dim), ATTENTION, 0, "head dim of v; 0: dim" },
-    { "page", KEY_INTEGER, KEY(page), PA, 1, "tokens a page" },
-    { "spare", KEY_INTEGER, KEY(spare), PA, -1, "pages that no sequence uses; -1: the pattern's" },
+    { "page", KEY_INTEGER, KEY(page), PA | PAGED, 1, "tokens a page" },
+    { "spare", KEY_INTEGER, KEY(spare), PA | PAGED, -1, "pages that no sequence uses; -1: the pattern's" },
     { "layout", KEY_LAYOUT, KEY(layout), PA, 0, "nhd or hnd" },
     { "requests", KEY_INTEGER, KEY(requests), MQA, 1, "requests of multi-req" },
-    { "clean", KEY_INTEGER, KEY(clean), MQA, 0, "1: -inf outside the window" },
+    { "clean", KEY_INTEGER, KEY(clean), LOGITS, 0, "1: -inf outside the window" },
+    { "max_seqlen_k", KEY_INTEGER, KEY(columns), MQA, 0, "columns of compressed logits; 0: not compressed" },
+    { "max_context_len", KEY_INTEGER, KEY(columns), PAGED, 0, "columns of the logits; 0: as many as blocks hold" },
     { "causal", KEY_INTEGER, KEY(causal), ATTENTION, 0, "1: bottom-right causal" },
     { "window_left", KEY_INTEGER, KEY(window_left), ATTENTION, -1, "keys to the left of the diagonal; -1: all" },
     { "window_right", KEY_INTEGER, KEY(window_right), ATTENTION, -1, "keys to the right of the diagonal; -1: all" },
     { "descale", KEY_INTEGER, KEY(descale), ATTENTION, 0, "0: none, 1: one a tensor, 2: one a (sequence, KV head)" },
-    { "dtype", KEY_DTYPE, KEY(dtype), ATTENTION | MQA | MERGE, 0,
+    { "dtype", KEY_DTYPE, KEY(dtype), ATTENTION | LOGITS | MERGE, 0,
       "of keys and values (merge_states: of out_a, out_b)" },
-    { "q_dtype", KEY_DTYPE, KEY(q_dtype), PA | MQA, 0, "of q" },
-    { "index", KEY_INDEX, KEY(index), ATTENTION | MQA, 0, "i32 or i64, of lengths and windows" },
+    { "q_dtype", KEY_DTYPE, KEY(q_dtype), PA | LOGITS, 0, "of q" },
+    { "index", KEY_INDEX, KEY(index), ATTENTION | LOGITS, 0, "i32 or i64, of lengths and windows" },
     { "gap", KEY_REAL, KEY(gap), ATTENTION, 0, "nats between the hot key and the others; 0: 112 / sqrt(dim)" },
 };
 
@@ -110,6 +116,17 @@ static const shape defaults[] = {
                             .dtype = ETALON_E4M3FN,
                             .q_dtype = ETALON_E4M3FN,
                             .index = ETALON_I32 },
+    [ORACLE_MQA_LOGITS_PAGED] = { .batch = 4,
+                                  .next_n = 2,
+                                  .ctx = 210,
+                                  .heads = 32,
+                                  .dim = 128,
+                                  .page = 64,
+                                  .spare = -1,
+                                  .clean = 1,
+                                  .dtype = ETALON_E4M3FN,
+                                  .q_dtype = ETALON_E4M3FN,
+                                  .index = ETALON_I32 },
     [ORACLE_MERGE_STATES] = { .tokens = 33, .heads = 5, .dim = 64, .dtype = ETALON_F32 },
 };
 
@@ -147,7 +164,7 @@ typedef struct pattern {
 } pattern;
 
 static const pattern patterns[] = {
-    { "random", ATTENTION | MQA | MERGE, "normal numbers, equal lengths", .lengths = LENGTHS_EQUAL },
+    { "random", ATTENTION | LOGITS | MERGE, "normal numbers, equal lengths", .lengths = LENGTHS_EQUAL },
     { "underflow", ATTENTION, "one hot key comes first, then a tail of the other sign", .hot = HOT_FIRST },
     { "hotkey-middle", ATTENTION, "the hot key comes in the middle", .hot = HOT_MIDDLE },
     { "hotkey-last", ATTENTION, "the hot key is the last one that every row sees", .hot = HOT_LAST },
@@ -157,23 +174,23 @@ static const pattern patterns[] = {
       .numbers = NUMBERS_PEAKED },
     { "uniform", ATTENTION, "q is 0: out is the mean of v, lse the logarithm of the visible keys",
       .numbers = NUMBERS_ZERO_Q },
-    { "poisoned", ATTENTION | MQA, "NaN wherever nothing may be read: padding, spare pages, tails, unseen keys",
+    { "poisoned", ATTENTION | LOGITS, "NaN wherever nothing may be read: padding, spare pages, tails, unseen keys",
       .padding = PADDING_NAN, .lengths = LENGTHS_UNASKED, .windows = WINDOWS_MIDDLE },
-    { "page-shuffle", PA, "pages in random order among spare ones that hold junk", .padding = PADDING_JUNK },
-    { "ragged", ATTENTION, "lengths vary from sequence to sequence", .lengths = LENGTHS_RAGGED },
-    { "empty", ATTENTION | MQA | MERGE, "no keys, no queries, fewer keys than queries, empty sides",
+    { "page-shuffle", PA | PAGED, "pages in random order among spare ones that hold junk", .padding = PADDING_JUNK },
+    { "ragged", ATTENTION | PAGED, "lengths vary from sequence to sequence", .lengths = LENGTHS_RAGGED },
+    { "empty", ATTENTION | LOGITS | MERGE, "no keys, no queries, fewer keys than queries, empty sides",
       .lengths = LENGTHS_EMPTY, .windows = WINDOWS_EMPTY },
-    { "past-end", PA | MQA, "page ids out of range after a sequence's end; windows that reach past the keys",
+    { "past-end", PA | LOGITS, "page ids out of range after a sequence's end; windows that reach past the keys",
       .padding = PADDING_PAST_END, .windows = WINDOWS_PAST_END },
     { "peaked", ATTENTION | MERGE, "scores with a standard deviation of 8", .numbers = NUMBERS_PEAKED },
-    { "saturated", ATTENTION | MQA, "every |x| is the largest finite value", .numbers = NUMBERS_SATURATED },
-    { "subnormal", ATTENTION | MQA, "every FP8 value is subnormal", .numbers = NUMBERS_SUBNORMAL },
+    { "saturated", ATTENTION | LOGITS, "every |x| is the largest finite value", .numbers = NUMBERS_SATURATED },
+    { "subnormal", ATTENTION | LOGITS, "every FP8 value is subnormal", .numbers = NUMBERS_SUBNORMAL },
     { "causal", MQA, "each row sees the keys up to its own, aligned at the end", .windows = WINDOWS_CAUSAL },
     { "cp", MQA, "causal windows of two chunks from both ends, as context parallelism deals them",
       .windows = WINDOWS_CP },
     { "misaligned", MQA, "windows that start and end anywhere", .windows = WINDOWS_MISALIGNED },
     { "multi-req", MQA, "causal windows of several requests in one chunk", .windows = WINDOWS_REQUESTS },
-    { "negative-weights", MQA, "no weight is positive, so that zeros come out negative", .negative = true },
+    { "negative-weights", LOGITS, "no weight is positive, so that zeros come out negative", .negative = true },
 };
 
 static const pattern *find_pattern(const oracle_op *op, const char *name, tensorfile_error *error)
@@ -202,13 +219,13 @@ static void print_default(const shape_key *key, const shape *s, FILE *to)
 {
     const char *at = (const char *)s + key->offset;
     if (key->kind == KEY_REAL)
-        fprintf(to, "%-12s  %-7g  %s\n", key->name, *(const double *)at, key->text);
+        fprintf(to, "%-16s  %-7g  %s\n", key->name, *(const double *)at, key->text);
     else if (key->kind == KEY_INTEGER)
-        fprintf(to, "%-12s  %-7" PRId64 "  %s\n", key->name, *(const int64_t *)at, key->text);
+        fprintf(to, "%-16s  %-7" PRId64 "  %s\n", key->name, *(const int64_t *)at, key->text);
     else if (key->kind == KEY_LAYOUT)
-        fprintf(to, "%-12s  %-7s  %s\n", key->name, *(const int64_t *)at == ETALON_KV_NHD ? "nhd" : "hnd", key->text);
+        fprintf(to, "%-16s  %-7s  %s\n", key->name, *(const int64_t *)at == ETALON_KV_NHD ? "nhd" : "hnd", key->text);
     else
-        fprintf(to, "%-12s  %-7s  %s\n", key->name, etalon_dtype_name((etalon_dtype) * (const int64_t *)at), key->text);
+        fprintf(to, "%-16s  %-7s  %s\n", key->name, etalon_dtype_name((etalon_dtype) * (const int64_t *)at), key->text);
 }
 
 void generate_list_keys(const oracle_op *op, FILE *to)
@@ -364,17 +381,35 @@ static void add_attention(sizes *all, const oracle_op *op, const shape *s)
     ADD(all, s->dtype, s->batch, s->ctx, s->kv_heads, s->v_dim);
 }
 
+static void add_blocks(sizes *all, const shape *s)
+{
+    int64_t used, blocks;
+    all->overflow |= __builtin_mul_overflow(pages_of(s, s->ctx) + SPARE_COLUMNS, s->batch, &used);
+    all->overflow |= __builtin_add_overflow(used, s->spare > 0 ? s->spare : SPARE_PAGES, &blocks);
+    ADD(all, ETALON_U8, blocks, s->page, s->dim + (int64_t)sizeof(float));
+    ADD(all, s->q_dtype, s->batch, s->next_n, s->heads, s->dim);
+    ADD(all, ETALON_F32, s->batch, s->next_n, s->heads);
+    ADD(all, ETALON_F64, s->batch, s->next_n);
+    ADD(all, ETALON_I32, s->batch, pages_of(s, s->ctx) + SPARE_COLUMNS);
+    if (s->columns > 0)
+        ADD(all, ETALON_F32, s->batch, s->next_n, s->columns);
+    else
+        ADD(all, ETALON_F32, s->batch, s->next_n, pages_of(s, s->ctx) + SPARE_COLUMNS, s->page);
+}
+
 static bool check_sizes(const oracle_op *op, const shape *s, tensorfile_error *error)
 {
     sizes        all = { 0 };
     const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     if (ATTENTION & 1u << op->id)
         add_attention(&all, op, s);
+    if (op->id == ORACLE_MQA_LOGITS_PAGED)
+        add_blocks(&all, s);
     if (op->id == ORACLE_MQA_LOGITS) {
         ADD(&all, s->q_dtype, s->m, s->heads, s->dim);
         ADD(&all, s->dtype, s->n, s->dim);
         ADD(&all, ETALON_F32, s->m, s->heads);
-        ADD(&all, ETALON_F32, s->m, s->n);
+        ADD(&all, ETALON_F32, s->m, s->columns > 0 ? s->columns : s->n);
         ADD(&all, ETALON_F64, s->m, 2);
         ADD(&all, ETALON_F32, s->n);
     }
@@ -924,6 +959,14 @@ static void poison_unseen(const shape *s, etalon_tensor *q, etalon_tensor *k, et
         }
 }
 
+static void draw_weights(generator *g, etalon_tensor *weights)
+{
+    for (int64_t i = 0; i < oracle_elements(weights); i++) {
+        const double x = random_normal(&g->random) * 0x1p-6;
+        set(weights, i, (float)(g->p->negative && x > 0.0 ? -x : x));
+    }
+}
+
 static bool generate_mqa_logits(generator *g)
 {
     const shape *s = &g->s;
@@ -939,13 +982,107 @@ static bool generate_mqa_logits(generator *g)
     draw_all(g, k, 1.0);
     for (int64_t n = 0; n < s->n; n++) /* a power of two, as checkpoints hold them */
         set(scale, n, f32_of_e8m0((uint8_t)random_between(&g->random, 127 - 6, 127)));
-    for (int64_t i = 0; i < s->m * s->heads; i++) {
-        const double x = random_normal(&g->random) * 0x1p-6;
-        set(weights, i, (float)(g->p->negative && x > 0.0 ? -x : x));
-    }
+    draw_weights(g, weights);
     if (g->p->padding == PADDING_NAN)
         poison_unseen(s, q, k, scale, weights);
-    return add_integer(g, "clean_logits", s->clean != 0);
+    return add_integer(g, "clean_logits", s->clean != 0) &&
+           (s->columns == 0 || add_integer(g, "max_seqlen_k", s->columns));
+}
+
+/* Indexer logits over a paged cache
+ * ---------------------------------
+ */
+/* Keys that row t of sequence b sees: up to its own token, which is one of the last. */
+static int64_t draw_context(generator *g, int64_t b, int64_t t, int64_t ctx)
+{
+    const int64_t own = ctx - g->s.next_n + t + 1;
+    if (g->p->lengths == LENGTHS_EMPTY && b % 3 == 0)
+        return 0;
+    if (g->p->lengths == LENGTHS_EMPTY && b % 3 == 1) /* fewer keys than rows */
+        return t + 1 - (g->s.next_n + 1) / 2;
+    return own < 0 ? 0 : own;
+}
+
+static bool add_contexts(generator *g, sequences *all)
+{
+    const shape   *s = &g->s;
+    etalon_tensor *lens = TENSOR(g, "context_lens", s->index, s->batch, s->next_n);
+    all->k = calloc((size_t)s->batch + 1, sizeof *all->k);
+    if (lens == NULL || all->k == NULL)
+        return lens != NULL && oracle_fail(g->error, "shape batch: no memory for %" PRId64 " lengths", s->batch);
+    for (int64_t b = 0; b < s->batch; b++) {
+        const bool    ragged = g->p->lengths == LENGTHS_RAGGED;
+        const int64_t ctx =
+            ragged ? random_between(&g->random, s->next_n < s->ctx ? s->next_n : s->ctx, s->ctx) : s->ctx;
+        for (int64_t t = 0; t < s->next_n; t++) {
+            const int64_t seen = draw_context(g, b, t, ctx);
+            set_index(lens, b * s->next_n + t, seen);
+            all->k[b] = seen > all->k[b] ? seen : all->k[b];
+        }
+    }
+    return true;
+}
+
+/* Slot `slot` of a block: its key, and its scale after the keys of all slots. */
+static void draw_slot(generator *g, etalon_tensor *cache, int64_t block, int64_t slot, bool nan)
+{
+    const shape  *s = &g->s;
+    char         *at = (char *)cache->data + block * s->page * (s->dim + (int64_t)sizeof(float));
+    const float   scale = nan ? NAN : f32_of_e8m0((uint8_t)random_between(&g->random, 127 - 6, 127));
+    etalon_tensor key = etalon_tensor_dense(at + slot * s->dim, (etalon_dtype)s->dtype, 1, &s->dim);
+    for (int64_t d = 0; d < s->dim; d++)
+        set(&key, d, nan ? NAN : draw(g, s->dtype, 1.0));
+    memcpy(at + s->page * s->dim + slot * (int64_t)sizeof scale, &scale, sizeof scale);
+}
+
+/* Slots that no row sees: zeros, numbers that a careless kernel would take, or NaN. */
+static void fill_blocks(generator *g, const sequences *all, const pool *pages, etalon_tensor *cache,
+                        etalon_tensor *table)
+{
+    const shape *s = &g->s;
+    for (int64_t i = 0; i < pages->pages * s->page && g->p->padding != PADDING_NONE; i++)
+        draw_slot(g, cache, i / s->page, i % s->page, g->p->padding != PADDING_JUNK);
+    for (int64_t i = 0; i < oracle_elements(table); i++)
+        set_index(table, i, padding_page(g));
+    for (int64_t b = 0, used = 0; b < s->batch; used += pages_of(s, all->k[b++])) {
+        for (int64_t i = 0; i < pages_of(s, all->k[b]); i++)
+            set_index(table, b * pages->columns + i, pages->order[used + i]);
+        for (int64_t n = 0; n < all->k[b]; n++)
+            draw_slot(g, cache, pages->order[used + n / s->page], n % s->page, false);
+    }
+}
+
+static bool add_blocks_of(generator *g, const sequences *all)
+{
+    const shape   *s = &g->s;
+    pool           pages = { 0 };
+    bool           ok = plan_pool(g, all, &pages);
+    etalon_tensor *cache =
+        ok ? TENSOR(g, "kv_cache", s->dtype, pages.pages, s->page, s->dim + (int64_t)sizeof(float)) : NULL;
+    etalon_tensor *table = cache == NULL ? NULL : TENSOR(g, "block_tables", ETALON_I32, s->batch, pages.columns);
+    if (table != NULL)
+        fill_blocks(g, all, &pages, cache, table);
+    free(pages.order);
+    return table != NULL;
+}
+
+static bool generate_mqa_logits_paged(generator *g)
+{
+    const shape *s = &g->s;
+    sequences    all = { 0 };
+    if (s->page * s->dim % (int64_t)sizeof(float) != 0)
+        return oracle_fail(g->error, "shape page, dim: %" PRId64 " x %" PRId64 " bytes, expected a multiple of 4",
+                           s->page, s->dim);
+    bool           ok = check_index(s, s->ctx, g->error) && add_contexts(g, &all) && add_blocks_of(g, &all);
+    etalon_tensor *q = ok ? TENSOR(g, "q", s->q_dtype, s->batch, s->next_n, s->heads, s->dim) : NULL;
+    etalon_tensor *weights = q == NULL ? NULL : TENSOR(g, "weights", ETALON_F32, s->batch * s->next_n, s->heads);
+    free(all.k);
+    if (weights == NULL)
+        return false;
+    draw_all(g, q, 1.0);
+    draw_weights(g, weights);
+    return add_integer(g, "clean_logits", s->clean != 0) &&
+           (s->columns == 0 || add_integer(g, "max_context_len", s->columns));
 }
 
 /* Merging
@@ -1003,6 +1140,8 @@ static bool fill_file(generator *g)
     switch (g->op->id) {
     case ORACLE_MQA_LOGITS:
         return generate_mqa_logits(g);
+    case ORACLE_MQA_LOGITS_PAGED:
+        return generate_mqa_logits_paged(g);
     case ORACLE_MERGE_STATES:
         return generate_merge_states(g);
     default:

@@ -8,6 +8,8 @@ noinst_LTLIBRARIES += %D%/libtools.la
 	%D%/bound.h \
 	%D%/generate.c \
 	%D%/generate.h \
+	%D%/logits.c \
+	%D%/logits.h \
 	%D%/measure.c \
 	%D%/measure.h \
 	%D%/npy.c \

@@ -27,8 +27,10 @@
 #define NAMES_CU_SEQLENS_Q "cu_seqlens_q|qo_indptr"
 #define NAMES_OUT "out|got_out"
 #define NAMES_LSE "lse|got_lse"
+#define NAMES_LOGITS "logits|got_logits"
 #define EXPECTED_OUT "expected_out|ref_out"
 #define EXPECTED_LSE "expected_lse|ref_lse"
+#define EXPECTED_LOGITS "expected_logits|ref_logits"
 
 static const oracle_input pa_mtp_inputs[] = {
     { NAMES_Q, IN(pa_mtp, q), true },
@@ -57,8 +59,8 @@ static const oracle_output pa_mtp_outputs[] = {
       EXPECTED_OUT,
       IN(pa_mtp, out),
       3,
-      { { IN(pa_mtp, q), 0 }, { IN(pa_mtp, q), 1 }, { IN(pa_mtp, v_cache), 3 } } },
-    { NAMES_LSE, EXPECTED_LSE, IN(pa_mtp, lse), 2, { { IN(pa_mtp, q), 1 }, { IN(pa_mtp, q), 0 } } },
+      { { .of = { IN(pa_mtp, q), 0 } }, { .of = { IN(pa_mtp, q), 1 } }, { .of = { IN(pa_mtp, v_cache), 3 } } } },
+    { NAMES_LSE, EXPECTED_LSE, IN(pa_mtp, lse), 2, { { .of = { IN(pa_mtp, q), 1 } }, { .of = { IN(pa_mtp, q), 0 } } } },
 };
 
 static const oracle_input fmha_varlen_inputs[] = {
@@ -88,8 +90,14 @@ static const oracle_output fmha_varlen_outputs[] = {
       EXPECTED_OUT,
       IN(fmha_varlen, out),
       3,
-      { { IN(fmha_varlen, q), 0 }, { IN(fmha_varlen, q), 1 }, { IN(fmha_varlen, v), 2 } } },
-    { NAMES_LSE, EXPECTED_LSE, IN(fmha_varlen, lse), 2, { { IN(fmha_varlen, q), 1 }, { IN(fmha_varlen, q), 0 } } },
+      { { .of = { IN(fmha_varlen, q), 0 } },
+        { .of = { IN(fmha_varlen, q), 1 } },
+        { .of = { IN(fmha_varlen, v), 2 } } } },
+    { NAMES_LSE,
+      EXPECTED_LSE,
+      IN(fmha_varlen, lse),
+      2,
+      { { .of = { IN(fmha_varlen, q), 1 } }, { .of = { IN(fmha_varlen, q), 0 } } } },
 };
 
 static const oracle_input mqa_logits_inputs[] = {
@@ -103,14 +111,40 @@ static const oracle_input mqa_logits_inputs[] = {
 
 static const oracle_scalar mqa_logits_scalars[] = {
     { "clean_logits|clean", ORACLE_FLAG, IN(mqa_logits, clean_logits) },
+    { "max_seqlen_k", ORACLE_I64, IN(mqa_logits, max_seqlen_k) },
 };
 
 static const oracle_output mqa_logits_outputs[] = {
-    { "logits|got_logits",
-      "expected_logits|ref_logits",
+    { NAMES_LOGITS,
+      EXPECTED_LOGITS,
       IN(mqa_logits, logits),
       2,
-      { { IN(mqa_logits, q), 0 }, { IN(mqa_logits, k), 0 } } },
+      { { .of = { IN(mqa_logits, q), 0 } },
+        { .of = { IN(mqa_logits, k), 0 }, .scalar = IN(mqa_logits, max_seqlen_k) } } },
+};
+
+static const oracle_input mqa_logits_paged_inputs[] = {
+    { NAMES_Q, IN(mqa_logits_paged, q), true },
+    { "kv_cache|fused_kv_cache|fused_kv|kv", IN(mqa_logits_paged, kv_cache), true },
+    { "weights|w", IN(mqa_logits_paged, weights), true },
+    { "context_lens|context_len|seq_lens", IN(mqa_logits_paged, context_lens), true },
+    { "block_tables|block_table|page_table", IN(mqa_logits_paged, block_tables), true },
+};
+
+static const oracle_scalar mqa_logits_paged_scalars[] = {
+    { "clean_logits|clean", ORACLE_FLAG, IN(mqa_logits_paged, clean_logits) },
+    { "max_context_len|max_model_len", ORACLE_I64, IN(mqa_logits_paged, max_context_len) },
+};
+
+static const oracle_output mqa_logits_paged_outputs[] = {
+    { NAMES_LOGITS,
+      EXPECTED_LOGITS,
+      IN(mqa_logits_paged, logits),
+      2,
+      { { .of = { IN(mqa_logits_paged, weights), 0 } },
+        { .of = { IN(mqa_logits_paged, block_tables), 1 },
+          .times = { IN(mqa_logits_paged, kv_cache), 1 },
+          .scalar = IN(mqa_logits_paged, max_context_len) } } },
 };
 
 static const oracle_input merge_states_inputs[] = {
@@ -125,12 +159,14 @@ static const oracle_output merge_states_outputs[] = {
       EXPECTED_OUT,
       IN(merge_states, out),
       3,
-      { { IN(merge_states, out_a), 0 }, { IN(merge_states, out_a), 1 }, { IN(merge_states, out_a), 2 } } },
+      { { .of = { IN(merge_states, out_a), 0 } },
+        { .of = { IN(merge_states, out_a), 1 } },
+        { .of = { IN(merge_states, out_a), 2 } } } },
     { NAMES_LSE,
       EXPECTED_LSE,
       IN(merge_states, lse),
       2,
-      { { IN(merge_states, out_a), 1 }, { IN(merge_states, out_a), 0 } } },
+      { { .of = { IN(merge_states, out_a), 1 } }, { .of = { IN(merge_states, out_a), 0 } } } },
 };
 
 #define CALLS(op, OP)                                                                                             \
@@ -155,6 +191,7 @@ static const oracle_output merge_states_outputs[] = {
 CALLS(pa_mtp, PA_MTP)
 CALLS(fmha_varlen, FMHA_VARLEN)
 CALLS(mqa_logits, MQA_LOGITS)
+CALLS(mqa_logits_paged, MQA_LOGITS_PAGED)
 CALLS(merge_states, MERGE_STATES)
 
 #define OP(name, id, scalars, scalar_count)                                                   \
@@ -166,6 +203,7 @@ const oracle_op oracle_ops[] = {
     OP(pa_mtp, ORACLE_PA_MTP, pa_mtp_scalars, COUNT(pa_mtp_scalars)),
     OP(fmha_varlen, ORACLE_FMHA_VARLEN, fmha_varlen_scalars, COUNT(fmha_varlen_scalars)),
     OP(mqa_logits, ORACLE_MQA_LOGITS, mqa_logits_scalars, COUNT(mqa_logits_scalars)),
+    OP(mqa_logits_paged, ORACLE_MQA_LOGITS_PAGED, mqa_logits_paged_scalars, COUNT(mqa_logits_paged_scalars)),
     OP(merge_states, ORACLE_MERGE_STATES, NULL, 0),
     { .name = NULL },
 };
@@ -187,7 +225,9 @@ const oracle_op *oracle_find_op(const char *name, tensorfile_error *error)
     for (const oracle_op *op = oracle_ops; op->name != NULL; op++)
         if (strcmp(op->name, name) == 0)
             return op;
-    oracle_fail(error, "op: \"%.64s\" is unknown, expected pa_mtp, fmha_varlen, mqa_logits or merge_states", name);
+    oracle_fail(error,
+                "op: \"%.64s\" is unknown, expected pa_mtp, fmha_varlen, mqa_logits, mqa_logits_paged or merge_states",
+                name);
     return NULL;
 }
 
@@ -382,13 +422,28 @@ bool oracle_bind(const tensorfile *file, const oracle_op *op, oracle_problem *pr
 /* Memory
  * ------
  */
+static int64_t dim_of(const oracle_args *args, const oracle_dim *of)
+{
+    const etalon_tensor *t = tensor_at(args, of->offset);
+    return of->dim < t->rank ? t->shape[of->dim] : 0;
+}
+
+static int64_t extent_of(const oracle_args *args, const oracle_extent *e)
+{
+    int64_t       extent = dim_of(args, &e->of);
+    const int64_t given = e->scalar == 0 ? 0 : *(const int64_t *)((const char *)args + e->scalar);
+    if (given > 0)
+        return given;
+    if (e->times.offset != 0 && __builtin_mul_overflow(extent, dim_of(args, &e->times), &extent))
+        return INT64_MAX; /* whose bytes overflow, as the caller finds */
+    return extent;
+}
+
 void oracle_output_shape(const oracle_problem *problem, int output, int64_t *shape)
 {
     const oracle_output *o = &problem->op->outputs[output];
-    for (int32_t d = 0; d < o->rank; d++) {
-        const etalon_tensor *t = tensor_at(&problem->args, o->shape[d].offset);
-        shape[d] = o->shape[d].dim < t->rank ? t->shape[o->shape[d].dim] : 0;
-    }
+    for (int32_t d = 0; d < o->rank; d++)
+        shape[d] = extent_of(&problem->args, &o->shape[d]);
 }
 
 static bool bytes_of(etalon_dtype dtype, int32_t rank, const int64_t *shape, int64_t *bytes)

@@ -8,13 +8,20 @@
 
 /* The arguments of one call of any operation. */
 typedef union oracle_args {
-    etalon_pa_mtp_args       pa_mtp;
-    etalon_fmha_varlen_args  fmha_varlen;
-    etalon_mqa_logits_args   mqa_logits;
-    etalon_merge_states_args merge_states;
+    etalon_pa_mtp_args           pa_mtp;
+    etalon_fmha_varlen_args      fmha_varlen;
+    etalon_mqa_logits_args       mqa_logits;
+    etalon_mqa_logits_paged_args mqa_logits_paged;
+    etalon_merge_states_args     merge_states;
 } oracle_args;
 
-typedef enum oracle_id { ORACLE_PA_MTP, ORACLE_FMHA_VARLEN, ORACLE_MQA_LOGITS, ORACLE_MERGE_STATES } oracle_id;
+typedef enum oracle_id {
+    ORACLE_PA_MTP,
+    ORACLE_FMHA_VARLEN,
+    ORACLE_MQA_LOGITS,
+    ORACLE_MQA_LOGITS_PAGED,
+    ORACLE_MERGE_STATES
+} oracle_id;
 
 /* One argument: the names under which a file may hold it, "q_descale|q_scale", and its place in the arguments. */
 typedef struct oracle_input {
@@ -39,10 +46,17 @@ typedef struct oracle_scalar {
     size_t      offset;
 } oracle_scalar;
 
-/* An extent of an output: dimension `dim` of the tensor at `offset` of the arguments. */
-typedef struct oracle_extent {
+/* Dimension `dim` of the tensor at `offset` of the arguments. */
+typedef struct oracle_dim {
     size_t  offset;
     int32_t dim;
+} oracle_dim;
+
+/* An extent of an output: that of a tensor, times another's unless its offset is 0; but a positive int64_t at `scalar`
+ * of the arguments, unless that is 0. */
+typedef struct oracle_extent {
+    oracle_dim of, times;
+    size_t     scalar;
 } oracle_extent;
 
 typedef struct oracle_output {

@@ -1,6 +1,7 @@
 #include "sample.h"
 
 #include "element.h"
+#include "logits.h"
 #include "random.h"
 
 #include <inttypes.h>
@@ -131,7 +132,7 @@ void sample_free(sample *s)
 
 const char *sample_unit(const sample *s)
 {
-    return s->problem->op->id == ORACLE_MQA_LOGITS ? "elements" : "rows";
+    return logits_are_of(s->problem->op) ? "elements" : "rows";
 }
 
 /* Views
@@ -326,18 +327,51 @@ static bool fmha_varlen_row(const sample *s, int64_t t, int64_t h, one_row *row,
     return true;
 }
 
+static bool sees(const sample *s, int64_t m, int64_t n)
+{
+    const logits_window see = logits_window_of(s->problem, m);
+    return see.first <= n && n < see.last;
+}
+
 /* One element (m, n): one key, which the row sees or not. */
 static void mqa_logits_row(const sample *s, int64_t m, int64_t n, one_row *row)
 {
     const etalon_mqa_logits_args *from = &s->problem->args.mqa_logits;
     etalon_mqa_logits_args       *p = &row->problem.args.mqa_logits;
-    row->cu_k[1] = oracle_index(&from->cu_seqlen_ks, m) <= n && n < oracle_index(&from->cu_seqlen_ke, m);
+    const int64_t key = n + logits_origin(s->problem, m), keys = key < from->k.shape[0]; /* 0 in a column beyond them */
+    row->cu_k[1] = sees(s, m, n);
     p->q = view(from->q, 0, m, 1);
-    p->k = view(from->k, 0, n, 1);
-    p->kv_scale = view(from->kv_scale, 0, n, 1);
+    p->k = view(from->k, 0, keys * key, keys);
+    p->kv_scale = view(from->kv_scale, 0, keys * key, keys);
+    p->max_seqlen_k = from->max_seqlen_k > 0 ? 1 : 0;
     p->weights = view(from->weights, 0, m, 1);
     p->cu_seqlen_ks = vector(&row->cu_k[0], 1);
     p->cu_seqlen_ke = vector(&row->cu_k[1], 1);
+}
+
+/* The same with a copy of the key: slot 0 of a block of four, whose scales are aligned whatever D is. */
+static bool mqa_logits_paged_row(const sample *s, int64_t m, int64_t n, one_row *row, tensorfile_error *error)
+{
+    enum { SLOTS = 4 };
+    const etalon_mqa_logits_paged_args *from = &s->problem->args.mqa_logits_paged;
+    etalon_mqa_logits_paged_args       *p = &row->problem.args.mqa_logits_paged;
+    const int64_t next_n = from->q.shape[1], d = from->q.shape[3], shape[] = { 1, SLOTS, d + (int64_t)sizeof(float) };
+    if (!oracle_allocate("kv_cache", from->kv_cache.dtype, 3, shape, &row->keys, error))
+        return false;
+    row->cu_k[0] = sees(s, m, n);
+    if (row->cu_k[0] != 0) {
+        float               scale;
+        const etalon_tensor key = logits_key(s->problem, m, n, &scale);
+        memcpy(row->keys.data, key.data, (size_t)d);
+        memcpy((char *)row->keys.data + SLOTS * d, &scale, sizeof scale);
+    }
+    p->q = view2(from->q, m / next_n, m % next_n);
+    p->kv_cache = row->keys;
+    p->weights = view(from->weights, 0, m, 1);
+    p->context_lens = etalon_tensor_dense(row->cu_k, ETALON_I64, 2, (const int64_t[]){ 1, 1 });
+    p->block_tables = etalon_tensor_dense(&row->page, ETALON_I32, 2, (const int64_t[]){ 1, 1 });
+    p->max_context_len = 1;
+    return true;
 }
 
 /* The problem of number n, not of merge_states. It points into *row. */
@@ -351,6 +385,8 @@ static bool make_row(const sample *s, int64_t n, one_row *row, tensorfile_error 
         return pa_mtp_row(s, outer, inner, row, error);
     case ORACLE_FMHA_VARLEN:
         return fmha_varlen_row(s, outer, inner, row, error);
+    case ORACLE_MQA_LOGITS_PAGED:
+        return mqa_logits_paged_row(s, outer, inner, row, error);
     default:
         mqa_logits_row(s, outer, inner, row);
         return true;
@@ -463,7 +499,8 @@ static void put_attention(const sample *s, const bound *row, int64_t n, bound *b
 static bool allocate_logits(const sample *s, bound *b, tensorfile_error *error)
 {
     b->window = calloc(s->count > 0 ? (size_t)s->count : 1, 2 * sizeof *b->window);
-    if (b->window == NULL)
+    b->k_first = calloc(s->count > 0 ? (size_t)s->count : 1, sizeof *b->k_first);
+    if (b->window == NULL || b->k_first == NULL)
         return oracle_fail(error, "bound: %" PRId64 " numbers of memory cannot be had", s->count);
     if ((b->q_weight = doubles(s->count, error)) == NULL || (b->k_norm = doubles(1, error)) == NULL)
         return false;
@@ -473,7 +510,7 @@ static bool allocate_logits(const sample *s, bound *b, tensorfile_error *error)
 
 static void put_logits(const bound *row, int64_t n, bound *b)
 {
-    b->q_weight[n] = row->q_weight[0] * row->k_norm[0];
+    b->q_weight[n] = row->window[1] > 0 ? row->q_weight[0] * row->k_norm[0] : 0.0;
     memcpy(b->window + 2 * n, row->window, 2 * sizeof *row->window);
 }
 
@@ -528,7 +565,7 @@ static squares squares_of(const sample *s, const bound *b, const etalon_tensor *
                           int64_t n)
 {
     const double x = at(got, n), y = at(want, n);
-    const bool   open = b->window[2 * n + 1] == 0 && s->problem->args.mqa_logits.clean_logits == 0;
+    const bool   open = b->window[2 * n + 1] == 0 && !logits_are_clean(s->problem);
     if (open || !isfinite(x) || !isfinite(y))
         return (squares){ 0 };
     return (squares){ (x - y) * (x - y), x * x + y * y };

@@ -3,7 +3,7 @@
  * What is drawn, without replacement, and counted:
  *
  *   pa_mtp, fmha_varlen, merge_states   rows (t, h): out[t, h, :] and lse[h, t]
- *   mqa_logits                          elements (m, n) of logits, not rows of it: as much work as one row of N keys finds a
+ *   mqa_logits, mqa_logits_paged        elements (m, n) of logits, not rows of it: as much work as one row of N keys finds a
  *                                       wrong tile, head or window much sooner when it is spread over all rows
  *
  * Each is the whole result of a problem of one query row, which oracle_run() and bound_prepare() take as any other. Its

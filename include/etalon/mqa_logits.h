@@ -20,6 +20,7 @@ typedef struct etalon_mqa_logits_args {
     int32_t       clean_logits;
     /* Optional from here on; zero means absent. */
     const char *kernel;
+    int64_t     max_seqlen_k; /* columns of compressed logits */
 } etalon_mqa_logits_args;
 
 /* Clean logits, everything optional absent. */
@@ -31,14 +32,17 @@ typedef struct etalon_mqa_logits_args {
  *   logits[m, n] = kv_scale[n] * sum_h weights[m, h] * relu(q[m, h, :] . k[n, :])   for ks[m] <= n < ke[m]
  *   logits[m, n] = -inf elsewhere if clean_logits, else untouched
  *
+ *   With max_seqlen_k > 0 the logits are compressed: that of key n stands in column n - ks[m], for the first max_seqlen_k
+ *   keys of the window; the columns after the window's are -inf if clean_logits, else untouched.
+ *
  * q        [M, H, D]  E4M3FN or E4M3FNUZ
  * k        [N, D]     E4M3FN or E4M3FNUZ, each operand decoded by its own dtype
  * kv_scale [N]        F32, dequantisation factor of k
  * weights  [M, H]     F32, any sign; the query scale and the softmax scale are folded in by the caller
  * cu_seqlen_ks, cu_seqlen_ke  [M]  I32 or I64, key positions, half open; clamped to [0, N]; ks >= ke: an empty row
- * logits   [M, N]     F32
+ * logits   [M, N]     F32, or [M, max_seqlen_k]; rows padded by a stride keep what is between them
  *
- * 1 <= D <= ETALON_MAX_HEAD_DIM; H >= 1. kv_scale is applied after the sum, so that for the non-negative scales of
+ * 1 <= D <= ETALON_MAX_HEAD_DIM; H >= 1; max_seqlen_k >= 0. kv_scale is applied after the sum, so that for the non-negative scales of
  * the field both orders agree. relu(x) is 0 for x < 0 and x otherwise: a NaN in a visible (row, key) gives NaN there
  * and nowhere else, which the kernels that compute max(x, 0) in hardware may turn into 0.
  *

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Kernels for AMD GPUs that are wrong on purpose: broken.sh SOURCES DIRECTORY COMPILER FLAG...
 # makes DIRECTORY/broken_ROW_NAME.ARCH.co for the kernels of tests/broken_device.def, each of the library's own source
-# with one edit. An edit that changes nothing is an error: the source has moved on. gfx1250 has those of mqa_logits
+# with one edit. An edit that changes nothing is an error: the source has moved on. gfx1250 has those of mqa_logits_omp
 # alone: the mistakes are the same there, and the rest takes time.
 set -e
 sources=$1 directory=$2
@@ -24,7 +24,7 @@ broken() {
         exit 1
     fi
     case $row in
-    mqa_logits*) arches='gfx950 gfx1250' ;;
+    mqa_logits_omp) arches='gfx950 gfx1250' ;;
     *) arches=gfx950 ;;
     esac
     for arch in $arches; do
@@ -35,7 +35,12 @@ broken() {
 mqa() {
     name=$1 edit=$2
     shift 2
-    broken mqa_logits_omp mqa_logits_omp "$name" mqa_logits_omp.hip "$edit" "$@"
+    broken mqa_logits_omp mqa_logits_omp "$name" mqa_logits_device.h "$edit" "$@"
+}
+paged() {
+    name=$1 file=$2 edit=$3
+    shift 3
+    broken mqa_logits_paged_omp mqa_logits_paged_omp "$name" "$file" "$edit" "$@"
 }
 pa() {
     name=$1 edit=$2
@@ -49,12 +54,18 @@ fmha() {
 }
 
 mqa sound '' "$@"
-mqa unwritten_tail 's/if (key < at\.width/if (key < (at.width \& ~7)/' "$@"
+mqa unwritten_tail 's/key < t\.last\[row\])/key < t.last[row] \&\& key < (at.last \& ~7))/' "$@"
 mqa window_end 's/key < t\.last\[row\]/key <= t.last[row]/' "$@"
 mqa kv_scale 's/row, scale \* sum/row, sum/' "$@"
-mqa keys_32_bit 's/(uint64_t)((at\.n0 + device_least/(uint64_t)(uint32_t)((at.n0 + device_least/' "$@"
-mqa reads_past_end 's/device_least(i, at\.width - 1)/i/' "$@"
+mqa keys_32_bit 's/a\.k + (uint64_t)(n \*/a.k + (uint64_t)(uint32_t)(n */' "$@"
+mqa reads_past_end 's/device_least(device_most(device_item(), at\.first), at\.last - 1)/device_item()/' "$@"
+mqa unmoved 's/origin = a\.compressed ? first : 0/origin = 0/' "$@"
 mqa race '/^ *device_stage<CODES>(t\.q/ { n; d; }' "$@"
+paged first_scale mqa_logits_paged_omp.hip 's/at\.slot \* a\.kv_scale_stride \* 4/0/' "$@"
+paged table_row mqa_logits_paged_omp.hip 's/(b \* p\.table_stride\[0\] \* 4)/(0)/' "$@"
+paged one_context mqa_logits_paged_omp.hip 's/(b \* p\.context_stride/(0 * p.context_stride/' "$@"
+paged blocks_32_bit mqa_logits_paged_omp.hip 's/a\.k + (uint64_t)(at\.block/a.k + (uint64_t)(uint32_t)(at.block/' "$@"
+paged past_end mqa_logits_device.h 's/device_least(device_most(device_item(), at\.first), at\.last - 1)/device_item()/' "$@"
 pa wrong_page 's/n \* a\.table_stride\[1\]/(n \& ~1ll) * a.table_stride[1]/' "$@"
 pa pages_32_bit 's/(uint64_t)(row \* device/(uint64_t)(uint32_t)(row * device/' "$@"
 pa k_descale 's/(double)attention_descale(a, 1, g\.b, g\.kv_head)/1.0/' "$@"

@@ -1,0 +1,5 @@
+#define SIMD_BYTES 64
+#define SIMD_AMX 1
+#define SIMD_PAGED 1
+#define SIMD_STEM mqa_logits_paged_amx
+#include "mqa_logits_simd.h"
