@@ -4,6 +4,7 @@
 #include "bound.h"
 #include "cases.h"
 #include "fp8.h"
+#include "logits.h"
 #include "oracle.h"
 #include "random.h"
 
@@ -264,9 +265,33 @@ static void scale_by(const etalon_tensor *t, float factor)
         ((float *)t->data)[i] *= factor; /* a private mapping */
 }
 
+/* The scales in the blocks of a cache. */
+static void scale_blocks_by(const etalon_mqa_logits_paged_args *a, float factor)
+{
+    const int64_t size = a->kv_cache.shape[1], d = a->q.shape[3];
+    for (int64_t i = 0; i < a->kv_cache.shape[0] * size; i++) {
+        char *const at = (char *)a->kv_cache.data + i / size * a->kv_cache.stride[0] + size * d;
+        ((float *)(void *)at)[i % size] *= factor;
+    }
+}
+
+static void wrong_block_scales_fail(vector *v)
+{
+    oracle_result got;
+    scale_blocks_by(&v->problem.args.mqa_logits_paged, 2.0f);
+    run_changed(v, &v->problem, &got);
+    scale_blocks_by(&v->problem.args.mqa_logits_paged, 0.5f);
+    ck_assert_msg(!passes(v, &got), "%s", base_name(v));
+    oracle_result_free(&got);
+}
+
 /* A descale, of V or of the indexer's K, applied twice as large. */
 static void wrong_descale_fails(vector *v)
 {
+    if (v->problem.op->id == ORACLE_MQA_LOGITS_PAGED) {
+        wrong_block_scales_fail(v);
+        return;
+    }
     oracle_result        got;
     const etalon_tensor *descale = descale_of(&v->problem);
     const size_t         bytes = (size_t)oracle_elements(descale) * sizeof(float);
@@ -280,7 +305,7 @@ static void wrong_descale_fails(vector *v)
     oracle_result_free(&got);
 }
 
-/* The diagonal one key too far to the right. Vectors that are not causal have none. */
+/* The diagonal one key too far to the right; of a paged indexer to the left, where there are blocks. Vectors that are not causal have none. */
 static bool move_diagonal(oracle_problem *p)
 {
     if (p->op->id == ORACLE_PA_MTP) {
@@ -292,6 +317,12 @@ static bool move_diagonal(oracle_problem *p)
         const etalon_tensor *ke = &p->args.mqa_logits.cu_seqlen_ke;
         for (int64_t m = 0; m < ke->shape[0]; m++)
             ((int32_t *)ke->data)[m]++;
+        return true;
+    }
+    if (p->op->id == ORACLE_MQA_LOGITS_PAGED) {
+        const etalon_tensor *lens = &p->args.mqa_logits_paged.context_lens;
+        for (int64_t i = 0; i < oracle_elements(lens); i++)
+            lens->dtype == ETALON_I64 ? ((int64_t *)lens->data)[i]-- : ((int32_t *)lens->data)[i]--;
         return true;
     }
     const bool causal = p->args.fmha_varlen.causal != 0;
@@ -320,7 +351,7 @@ START_TEST(wrong_results_fail)
     zeros_fail(&v);
     shuffled_rows_fail(&v);
     wrong_descale_fails(&v);
-    moved_diagonal_fails(&v); /* leaves the windows of mqa_logits changed */
+    moved_diagonal_fails(&v); /* leaves the windows of the indexer changed */
     close_vector(&v);
 }
 END_TEST
@@ -373,7 +404,7 @@ START_TEST(model_passes_as_fp8)
     char          name[64];
     open_vector(&v, _i);
     snprintf(name, sizeof name, "%s_model", v.problem.op->name);
-    if (v.problem.op->id != ORACLE_MQA_LOGITS) { /* nothing is rounded there */
+    if (!logits_are_of(v.problem.op)) { /* nothing is rounded there */
         measure plain;
         ck_assert_done(&v, oracle_run(v.ctx, &v.problem, name, &got, &v.error));
         ck_assert(measure_compare(&got.tensor[0], &v.result.tensor[0], NULL, NULL, &plain));

@@ -287,9 +287,14 @@ EXTRA_DIST += $(shell_tests) $(sim_shell_tests) $(sim_kernel_sources) \
 	%D%/vectors/fmha-hotkey-last.safetensors \
 	%D%/vectors/fmha-hotkey-middle.safetensors \
 	%D%/vectors/fmha-v-ones.safetensors \
+	%D%/vectors/README \
+	%D%/vectors/mqa_logits-compressed.safetensors \
 	%D%/vectors/mqa_logits-empty.safetensors \
 	%D%/vectors/mqa_logits-multi_req.safetensors \
 	%D%/vectors/mqa_logits-past_end.safetensors \
+	%D%/vectors/mqa_logits_paged-empty.safetensors \
+	%D%/vectors/mqa_logits_paged-next_n4.safetensors \
+	%D%/vectors/mqa_logits_paged-poisoned.safetensors \
 	%D%/vectors/pa_mtp-ctx1000-gqa16-descale.safetensors \
 	%D%/vectors/pa_mtp-ragged-gqa8.safetensors \
 	%D%/vectors/real-fmha.safetensors \

@@ -354,21 +354,49 @@ def fmha_varlen(tensors, metadata):
     return attention(tensors, metadata, keys_of, 0)
 
 
+def logits_row(q, k, kv_scale, weights):
+    """The logits of one row, q [H, D], and the header's bound."""
+    weights = weights.astype(np.float64)
+    logits = kv_scale * (weights @ np.maximum(q @ k.T, 0))
+    sizes = abs(kv_scale) * (abs(weights) @ (abs(q) @ abs(k).T))
+    return logits, gamma(max(32, -(-q.shape[1] // 8)) + q.shape[0] + 16) * sizes
+
+
 def mqa_logits(tensors, metadata):
     q, k = (tensors[name].astype(np.float64) for name in ("q", "k"))
     weights, kv_scale = (tensors[name].astype(np.float64) for name in ("weights", "kv_scale"))
     assert flag(metadata, "clean_logits", 1), "unwritten logits have no right answer"
-    logits = np.full((len(q), len(k)), -np.inf)
+    width = int(metadata.get("max_seqlen_k", 0))
+    logits = np.full((len(q), width or len(k)), -np.inf)
     bound = np.zeros(logits.shape)
     for m in range(len(q)):
         first, last = (int(np.clip(tensors[name][m], 0, len(k))) for name in ("cu_seqlen_ks", "cu_seqlen_ke"))
+        last = min(last, first + width) if width else last
         if first >= last:
             continue
         see = slice(first, last)
-        dots = q[m] @ k[see].T
-        logits[m, see] = kv_scale[see] * (weights[m] @ np.maximum(dots, 0))
-        sizes = abs(kv_scale[see]) * (abs(weights[m]) @ (abs(q[m]) @ abs(k[see]).T))
-        bound[m, see] = gamma(max(32, -(-q.shape[2] // 8)) + q.shape[1] + 16) * sizes
+        to = slice(0, last - first) if width else see
+        logits[m, to], bound[m, to] = logits_row(q[m], k[see], kv_scale[see], weights[m])
+    return {"logits": (logits, bound)}
+
+
+def mqa_logits_paged(tensors, metadata):
+    q, cache, table = tensors["q"], tensors["kv_cache"], tensors["block_tables"]
+    assert flag(metadata, "clean_logits", 1), "unwritten logits have no right answer"
+    batch, next_n, _, dim = q.shape
+    size, room = cache.shape[1], table.shape[1] * cache.shape[1]
+    blocks = cache.reshape(len(cache), -1).view(np.uint8)  # of each block, all keys and then all scales
+    keys = blocks[:, : size * dim].reshape(-1, size, dim).view(cache.dtype)
+    scales = np.ascontiguousarray(blocks[:, size * dim :]).view(np.float32)
+    width = int(metadata.get("max_context_len", 0)) or room
+    logits = np.full((batch * next_n, width), -np.inf)
+    bound = np.zeros(logits.shape)
+    for m in range(batch * next_n):
+        b, t = divmod(m, next_n)
+        n = np.arange(np.clip(tensors["context_lens"][b, t], 0, min(width, room)))
+        at = table[b][n // size], n % size
+        row = logits_row(q[b, t].astype(float), keys[at].astype(float), scales[at].astype(float), tensors["weights"][m])
+        logits[m, : len(n)], bound[m, : len(n)] = row
     return {"logits": (logits, bound)}
 
 
@@ -421,6 +449,11 @@ PROBLEMS = (
     (mqa_logits, "random", "m=9,n=70,heads=5,dim=64"),
     (mqa_logits, "past-end", "m=9,n=70,heads=5,dim=64,dtype=e4m3fnuz"),
     (mqa_logits, "poisoned", "m=9,n=70,heads=5,dim=64,index=i64"),
+    (mqa_logits, "misaligned", "m=9,n=70,heads=5,dim=64,max_seqlen_k=20"),
+    (mqa_logits, "past-end", "m=9,n=70,heads=5,dim=64,max_seqlen_k=90"),
+    (mqa_logits_paged, "page-shuffle", "batch=3,next_n=3,ctx=70,heads=5,dim=64"),
+    (mqa_logits_paged, "poisoned", "batch=2,next_n=8,ctx=70,heads=5,dim=33,page=12,dtype=e4m3fnuz,max_context_len=50"),
+    (mqa_logits_paged, "empty", "batch=4,next_n=2,ctx=40,heads=5,dim=64,index=i64,max_context_len=300"),
     (merge_states, "random", "tokens=9,heads=3,dim=16"),
     (merge_states, "empty", "tokens=9,heads=3,dim=16,dtype=bf16"),
 )

@@ -56,7 +56,9 @@ check_device() {
         else
             not_ok "device $device: $row gives the known answers" "$("$ETALON" list --device "$device" | grep "$row")"
         fi
-        for vector in "$ETALON_VECTORS"/*"${op%_varlen}"*.safetensors; do
+        name=${op%_varlen} # of the files; mqa_logits is not mqa_logits_paged
+        for vector in "$ETALON_VECTORS/$name"-*.safetensors "$ETALON_VECTORS/real-$name.safetensors"; do
+            [ -f "$vector" ] || continue
             check_vector "$device" "$row" "$vector"
         done
     done <"$dir/rows"
