@@ -20,7 +20,7 @@ static const char help[] =
     "the\n"
     "ratios hold on a machine that others use too.\n"
     "\n"
-    "  --op OP               pa_mtp, fmha_varlen or mqa_logits; default: all\n"
+    "  --op OP               pa_mtp, fmha_varlen, mqa_logits or mqa_logits_paged; default: all\n"
     "  --shape ...           a name of --list; or keys of `etalon gen OP --shape list`, pattern=NAME last (with --op)\n"
     "  --kernel STEM         default: every row that can serve the call; all: those reached by name only, too\n"
     "  --threads N,...       default: the machine's\n"
@@ -145,7 +145,7 @@ static int time_default_shapes(bench *b, const char *op)
     return 0;
 }
 
-static const char *const timed_ops[] = { "pa_mtp", "fmha_varlen", "mqa_logits" };
+static const char *const timed_ops[] = { "pa_mtp", "fmha_varlen", "mqa_logits", "mqa_logits_paged" };
 
 enum { TIMED_OPS = sizeof timed_ops / sizeof timed_ops[0] };
 
@@ -170,13 +170,13 @@ static int time_all(bench *b)
 static int list(const bench *b)
 {
     for (const bench_shape *s = bench_shapes; s->name != NULL; s++)
-        printf("shape   %-11s  %-22s  %-7s  %s%s%s%s%s%s%s\n", s->op, s->name, s->large ? "large" : "default", s->text,
+        printf("shape   %-16s  %-22s  %-7s  %s%s%s%s%s%s%s\n", s->op, s->name, s->large ? "large" : "default", s->text,
                strcmp(s->pattern, "random") == 0 ? "" : ",pattern=",
                strcmp(s->pattern, "random") == 0 ? "" : s->pattern, s->queries == NULL ? "" : "; queries ",
                s->queries == NULL ? "" : s->queries, s->keys == NULL ? "" : "; keys ", s->keys == NULL ? "" : s->keys);
     etalon_kernel_info info;
     for (int i = 0; etalon_kernel_get(b->ctx[0], i, &info) == ETALON_OK; i++)
-        printf("kernel  %-11s  %-22s  %-7s  %s\n", info.op, info.name, info.available ? "yes" : "no", info.needs);
+        printf("kernel  %-16s  %-22s  %-7s  %s\n", info.op, info.name, info.available ? "yes" : "no", info.needs);
     return 0;
 }
 
@@ -342,7 +342,7 @@ static bool check_names(const bench *b)
         for (int j = 0; j < TIMED_OPS; j++)
             known = known || strcmp(b->o.ops.at[i], timed_ops[j]) == 0;
         if (!known) {
-            complain("--op: \"%s\", expected pa_mtp, fmha_varlen or mqa_logits", b->o.ops.at[i]);
+            complain("--op: \"%s\", expected pa_mtp, fmha_varlen, mqa_logits or mqa_logits_paged", b->o.ops.at[i]);
             return false;
         }
     }

@@ -1,5 +1,7 @@
 #include "problem.h"
 
+#include "logits.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,13 @@
         { "mqa_logits", name "-causal", text, "causal", NULL, NULL, true }, \
     {                                                                       \
         "mqa_logits", name "-4req", text, "multi-req", NULL, NULL, true     \
+    }
+
+#define DECODE(count, batch)                                                                                     \
+    { "mqa_logits_paged", count "x16k-n1-h64", batch ",next_n=1,ctx=16384,heads=64", PA, NULL, NULL, true },     \
+        { "mqa_logits_paged", count "x32k-n2-h64", batch ",next_n=2,ctx=32768,heads=64", PA, NULL, NULL, true }, \
+    {                                                                                                            \
+        "mqa_logits_paged", count "x64k-n4-h64", batch ",next_n=4,ctx=65536,heads=64", PA, NULL, NULL, true      \
     }
 
 const bench_shape bench_shapes[] = {
@@ -74,6 +83,15 @@ const bench_shape bench_shapes[] = {
     INDEXER("16kx32k-h32", "m=16384,n=32000,heads=32"),
     INDEXER("8k-h64", "m=8192,n=8192,heads=64"),
     INDEXER("8kx32k-h64", "m=8192,n=32768,heads=64"),
+
+    { "mqa_logits_paged", "4x16k-h64", "batch=4,next_n=2,ctx=16384,heads=64", PA, NULL, NULL, false },
+    { "mqa_logits_paged", "16x8k-h32", "batch=16,next_n=1,ctx=8192,heads=32", PA, NULL, NULL, false },
+    DECODE("1", "batch=1"),
+    DECODE("8", "batch=8"),
+    { "mqa_logits_paged", "256x8k-h64", "batch=256,next_n=1,ctx=8192,heads=64", PA, NULL, NULL, true },
+    { "mqa_logits_paged", "256x64k-h64", "batch=256,next_n=1,ctx=65536,heads=64", PA, NULL, NULL, true },
+    { "mqa_logits_paged", "8x32k-n6-h64", "batch=8,next_n=6,ctx=32768,heads=64", PA, NULL, NULL, true },
+    { "mqa_logits_paged", "1x112k-n4-h128", "batch=1,next_n=4,ctx=112592,heads=128", PA, NULL, NULL, true },
     { .name = NULL },
 };
 
@@ -159,7 +177,8 @@ static void cut_fmha_varlen(etalon_fmha_varlen_args *a, const bench_shape *shape
  * --------
  * attention    2 Dqk + 2 Dv for every visible pair and query head: the products Q K and P V. Not counted: exponentials,
  *              maxima, descales, decoding
- * mqa_logits   2 D H for every visible pair: the product Q K. Not counted: relu, weights, scale, decoding
+ * mqa_logits   2 D H for every visible pair: the product Q K. Not counted: relu, weights, scale, decoding. The same of
+ *              mqa_logits_paged
  */
 typedef struct seen {
     double  pairs; /* of one head */
@@ -252,6 +271,21 @@ static void count_mqa_logits(bench_problem *p)
     count_kv(p, &a->k, NULL, most > least ? most - least : 0);
 }
 
+static void count_mqa_logits_paged(bench_problem *p)
+{
+    const etalon_mqa_logits_paged_args *a = &p->args.mqa_logits_paged;
+    const int64_t                       next_n = a->q.shape[1];
+    int64_t                             keys = 0, most = 0;
+    for (int64_t m = 0; m < a->logits.shape[0]; m++) {
+        const int64_t last = logits_window_of(&p->problem, m).last;
+        p->pairs += (double)last;
+        most = m % next_n == 0 || last > most ? last : most;
+        keys += m % next_n == next_n - 1 ? most : 0;
+    }
+    p->flops = 2.0 * p->pairs * (double)(a->q.shape[2] * a->q.shape[3]);
+    count_kv(p, &a->kv_cache, NULL, keys); /* with their scales */
+}
+
 /* Problems
  * --------
  */
@@ -309,6 +343,8 @@ static bool make(const bench_shape *shape, const char *more, bench_problem *p, t
         count_pa_mtp(p);
     else if (id == ORACLE_FMHA_VARLEN)
         count_fmha_varlen(p);
+    else if (id == ORACLE_MQA_LOGITS_PAGED)
+        count_mqa_logits_paged(p);
     else
         count_mqa_logits(p);
     p->bytes = tensor_bytes(p);
@@ -341,6 +377,9 @@ bool bench_make_small(const bench_shape *shape, const bench_problem *like, bench
     if (like->problem.op->id == ORACLE_MQA_LOGITS)
         snprintf(more, sizeof more, "m=%" PRId64 ",n=%" PRId64, least(a->mqa_logits.q.shape[0], ROWS),
                  least(a->mqa_logits.k.shape[0], KEYS));
+    else if (like->problem.op->id == ORACLE_MQA_LOGITS_PAGED) /* next_n stays: it is small */
+        snprintf(more, sizeof more, "batch=1,ctx=%" PRId64,
+                 least(logits_window_of(&like->problem, like->args.mqa_logits_paged.q.shape[1] - 1).last, KEYS));
     else if (like->problem.op->id == ORACLE_PA_MTP) /* q_len stays: it is small */
         snprintf(more, sizeof more, "batch=1,ctx=%" PRId64, least(longest(&a->pa_mtp.seq_lens), KEYS));
     else

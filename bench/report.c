@@ -45,7 +45,8 @@ static report report_of(const bench *b, const row *r)
     x.ref_scaled = ref != NULL && ref->scaled;
     x.decode_ms = decode * 1e3;
     x.vs_decode = seconds / decode;
-    if (is_on_device(b) || b->problem.problem.op->id == ORACLE_PA_MTP)
+    const oracle_id id = b->problem.problem.op->id;
+    if (is_on_device(b) || id == ORACLE_PA_MTP || id == ORACLE_MQA_LOGITS_PAGED)
         x.kv_gbs = (double)b->problem.kv_bytes / seconds * 1e-9;
     x.scaling = first == NULL ? NAN : median(&first->seconds) / seconds;
     return x;
@@ -119,7 +120,7 @@ static const char *cell(const char *format, double x)
     return at;
 }
 
-static const char *const format_row = "%-11s %-22s %-20s %7s %10s %7s %8s %6s %-9s %7s %8s %8s %7s %6s %8s\n";
+static const char *const format_row = "%-16s %-22s %-24s %7s %10s %7s %8s %6s %-9s %7s %8s %8s %7s %6s %8s\n";
 
 static void cpu_name(char *name, size_t bytes)
 {

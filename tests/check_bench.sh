@@ -76,6 +76,7 @@ for line in sys.stdin:
 check_op pa_mtp batch=2,ctx=40,pattern=page-shuffle
 check_op fmha_varlen batch=2,q_len=5,ctx=33,causal=1
 check_op mqa_logits m=3,n=40,pattern=causal
+check_op mqa_logits_paged batch=2,next_n=3,ctx=70,heads=4,pattern=page-shuffle
 
 # The pairs that are counted: 2 sequences of 4 rows and 16 heads, of which row i sees 37 + i keys.
 quick --json --kernel pa_mtp_ref --op pa_mtp --shape batch=2,ctx=40
@@ -83,6 +84,14 @@ if grep -q '"pairs":4928\.0,"flops":5046272\.0,' "$dir/stdout"; then
     ok "visible pairs of pa_mtp"
 else
     not_ok "visible pairs of pa_mtp" "expected 2 * 16 * (37 + 38 + 39 + 40) = 4928, times 2 (256 + 256): $(cat "$dir/stdout")"
+fi
+
+# 2 sequences of 3 rows, of which row t sees 68 + t keys.
+quick --json --kernel mqa_logits_paged_ref --op mqa_logits_paged --shape batch=2,next_n=3,ctx=70,heads=4
+if grep -q '"pairs":414\.0,"flops":423936\.0,' "$dir/stdout"; then
+    ok "visible pairs of mqa_logits_paged"
+else
+    not_ok "visible pairs of mqa_logits_paged" "expected 2 * (68 + 69 + 70) = 414, times 2 * 4 * 128: $(cat "$dir/stdout")"
 fi
 
 if quick --kernel mqa_logits_ref --op mqa_logits --shape m=3,n=40 && [ "$(grep -cv '^#' "$dir/stdout")" -eq 1 ]; then

@@ -81,6 +81,7 @@ timed() { # ROUTE OP SHAPE ARGUMENT...
 timed device pa_mtp batch=2,ctx=40,pattern=page-shuffle --rotate 0
 timed stream pa_mtp batch=1,ctx=40 --rotate 0 --stream
 timed device fmha_varlen batch=2,q_len=5,ctx=33,causal=1 --rotate 0
+timed device mqa_logits_paged batch=2,ctx=40,heads=4,pattern=page-shuffle --rotate 0
 timed device mqa_logits m=3,n=40,pattern=causal --rotate 0.1
 # 0.1 MiB of 40 keys of 128 bytes and 3 x 40 logits, 5.6 KB, and one more
 if grep -q '"buffers":20,' "$dir/out"; then
