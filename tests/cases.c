@@ -159,7 +159,7 @@ static void reverse_some(etalon_tensor *t, rng *r)
 etalon_tensor cases_tensor(cases_memory *memory, rng *r, cases_role role, etalon_dtype dtype, int32_t rank,
                            const int64_t *shape)
 {
-    ck_assert_int_lt(memory->count, CASES_BLOCKS);
+    cases_require(memory->count < CASES_BLOCKS, "more than %d tensors", CASES_BLOCKS);
     cases_block  *block = &memory->block[memory->count++];
     etalon_tensor t = { .dtype = dtype, .device = ETALON_HOST, .rank = rank };
     for (int32_t d = 0; d < rank; d++)
@@ -172,8 +172,9 @@ etalon_tensor cases_tensor(cases_memory *memory, rng *r, cases_role role, etalon
     block->map = mmap(NULL, block->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     cases_require(block->map != MAP_FAILED, "mmap: %s", strerror(errno));
     memset(block->map + page, PATTERN, inside);
-    ck_assert_int_eq(mprotect(block->map, page, PROT_NONE), 0);
-    ck_assert_int_eq(mprotect(block->map + page + inside, page, PROT_NONE), 0);
+    cases_require(mprotect(block->map, page, PROT_NONE) == 0 &&
+                      mprotect(block->map + page + inside, page, PROT_NONE) == 0,
+                  "mprotect");
     block->data = block->map + page + (at_front ? 0 : inside - bytes);
     t.data = block->data;
     if (!plain)
@@ -316,8 +317,7 @@ void cases_fill_normal(const etalon_tensor *t, rng *r, double sigma)
 
 void cases_copy(const etalon_tensor *to, const etalon_tensor *from)
 {
-    ck_assert_int_eq(cases_count(to), cases_count(from));
-    ck_assert_int_eq(to->dtype, from->dtype);
+    cases_require(cases_count(to) == cases_count(from) && to->dtype == from->dtype, "a copy of another kind");
     for (int64_t i = 0; i < cases_count(to); i++)
         memcpy(cases_at(to, i), cases_at(from, i), etalon_dtype_bytes(to->dtype));
 }

@@ -7,6 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How many cases a test has: fewer where a sanitizer makes each slow. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || __has_feature(thread_sanitizer)
+#define TESTING_CASES(all, few) (few)
+#endif
+#endif
+#if !defined(TESTING_CASES) && (defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__))
+#define TESTING_CASES(all, few) (few)
+#endif
+#ifndef TESTING_CASES
+#define TESTING_CASES(all, few) (all)
+#endif
+
 /* Runs one suite of one test case and prints TAP. Call it from main. Fixtures belong inside the tests: an OpenMP
  * region in this process before Check forks would leave libgomp's children without threads. */
 static inline int testing_main(const char *name, void (*fill)(TCase *))
