@@ -24,6 +24,7 @@ typedef struct launch_place {
     void    *context;  /* CUDA: the primary context, in which OpenMP allocates; NULL on AMD */
     char     arch[32]; /* whose code objects it runs: "gfx950" */
     char     pci[16];  /* "0000:c1:00.0"; "" on NVIDIA */
+    int32_t  units;    /* compute units; 0: not told */
 } launch_place;
 
 typedef struct launch_step {
@@ -56,7 +57,7 @@ extern const launch_api launch_cuda; /* takes both */
 int launch_hsa_devices(void);
 int launch_cuda_devices(void);
 
-/* Fills arch and pci of a place whose agent, or context, is set. */
+/* Fills arch, pci and units of a place whose agent, or context, is set. */
 etalon_status launch_hsa_describe(launch_place *place);
 etalon_status launch_cuda_describe(launch_place *place);
 

@@ -142,12 +142,14 @@ etalon_status launch_hsa_describe(launch_place *place)
 {
     const hsa_agent_t agent = { place->agent };
     char              name[64] = "";
-    uint32_t          bdf = 0, domain = 0;
+    uint32_t          bdf = 0, domain = 0, units = 0;
     if (!is_loaded())
         return etalon_reject(ETALON_ERROR_DEVICE, "HSA: %s", missing);
     HSA(hsa_agent_get_info, agent, HSA_AGENT_INFO_NAME, name);
     HSA(hsa_agent_get_info, agent, HSA_AMD_AGENT_INFO_BDFID, &bdf);
     HSA(hsa_agent_get_info, agent, HSA_AMD_AGENT_INFO_DOMAIN, &domain);
+    HSA(hsa_agent_get_info, agent, HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT, &units);
+    place->units = (int32_t)units;
     snprintf(place->arch, sizeof place->arch, "%.*s", (int)sizeof place->arch - 1, name);
     snprintf(place->pci, sizeof place->pci, "%04x:%02x:%02x.%x", domain & 0xFFFF, bdf >> 8 & 0xFF, bdf >> 3 & 0x1F,
              bdf & 7);
