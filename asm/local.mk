@@ -1,8 +1,12 @@
 # Kernels for AMD's GPUs by hand: %D%/<arch>/<stem>.s, the object beside it. The C preprocessor runs first, so that a
 # kernel may share the offsets of its arguments with the host's struct.
 asm_kernels_gfx950 =
-asm_kernels_gfx1250 =
-asm_headers =
+asm_kernels_gfx1250 = \
+	%D%/gfx1250/fmha_varlen_e4m3_d192x128_causal_gfx1250.s \
+	%D%/gfx1250/fmha_varlen_e4m3_d192x128_gfx1250.s
+asm_headers = \
+	%D%/kernel.inc \
+	%D%/gfx1250/fmha_varlen_e4m3_d192x128_gfx1250.inc
 EXTRA_DIST += $(asm_kernels_gfx950) $(asm_kernels_gfx1250) $(asm_headers)
 
 SUFFIXES += .s .co

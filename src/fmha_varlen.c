@@ -1,4 +1,7 @@
 #include "fmha_varlen.h"
+#ifdef HAVE_GFX1250
+#include "fmha_varlen_gfx1250.h"
+#endif
 
 static const char *refuse_unless_host(const void *problem)
 {
@@ -15,6 +18,18 @@ static const char *refuse_unless_fp8(const void *problem)
         return "the head dim of k or v is not contiguous";
     return refuse_unless_host(problem);
 }
+
+#ifdef HAVE_GFX1250
+static const char *refuse_unless_gfx1250_causal(const void *problem)
+{
+    return fmha_varlen_gfx1250_refuse(problem, true);
+}
+
+static const char *refuse_unless_gfx1250(const void *problem)
+{
+    return fmha_varlen_gfx1250_refuse(problem, false);
+}
+#endif
 
 #define KERNEL(stem, needs, workspace, refuse)                                                             \
     static etalon_status run_##stem(const etalon_context *ctx, const void *problem, etalon_workspace work) \

@@ -203,6 +203,21 @@ END_TEST
         }                                                                                                            \
     }
 
+/* On a device, as kernels for one architecture want it. */
+#define PREFILL(dtype_, d_, out_, left_, right_)                                                                    \
+    {                                                                                                               \
+        .device = 0, .total_q = 100, .total_k = 300, .heads = 8, .kv_heads = 2, .batch = 1, .d_qk = 192, .d_v = d_, \
+        .mask = { left_, right_ },                                                                                  \
+        .q = { .dtype = dtype_, .rank = 3, .shape = { 100, 8, 192 }, .stride = { 1536, 192, 1 } },                  \
+        .k = { .dtype = dtype_, .rank = 3, .shape = { 300, 2, 192 }, .stride = { 384, 192, 1 } },                   \
+        .v = { .dtype = dtype_, .rank = 3, .shape = { 300, 2, d_ }, .stride = { 2 * (d_), d_, 1 } }, .out = {       \
+            .dtype = out_,                                                                                          \
+            .rank = 3,                                                                                              \
+            .shape = { 100, 8, d_ },                                                                                \
+            .stride = { 8 * (d_), d_, 1 }                                                                           \
+        }                                                                                                           \
+    }
+
 enum { EVERYTHING = NEEDS_AMX | NEEDS_AVX2 | NEEDS_AVX512 | NEEDS_NEON };
 
 static const struct {
@@ -210,6 +225,18 @@ static const struct {
     uint32_t            have;
     const char         *want; /* NULL: none */
 } choices[] = {
+#ifdef HAVE_GFX1250
+    { PREFILL(ETALON_E4M3FN, 128, ETALON_BF16, 1000, 1000), NEEDS_GFX1250 | NEEDS_OFFLOAD,
+      "fmha_varlen_e4m3_d192x128_gfx1250" },
+    { PREFILL(ETALON_E4M3FN, 128, ETALON_BF16, 1000, 0), NEEDS_GFX1250 | NEEDS_OFFLOAD,
+      "fmha_varlen_e4m3_d192x128_causal_gfx1250" },
+    { PREFILL(ETALON_E4M3FN, 128, ETALON_BF16, 1000, 0), NEEDS_OFFLOAD, "fmha_varlen_omp" },
+    { PREFILL(ETALON_E4M3FN, 128, ETALON_BF16, 20, 0), NEEDS_GFX1250 | NEEDS_OFFLOAD, "fmha_varlen_omp" },
+    { PREFILL(ETALON_E4M3FN, 128, ETALON_BF16, 1000, 20), NEEDS_GFX1250 | NEEDS_OFFLOAD, "fmha_varlen_omp" },
+    { PREFILL(ETALON_E4M3FN, 128, ETALON_F32, 1000, 0), NEEDS_GFX1250 | NEEDS_OFFLOAD, "fmha_varlen_omp" },
+    { PREFILL(ETALON_E4M3FN, 192, ETALON_BF16, 1000, 0), NEEDS_GFX1250 | NEEDS_OFFLOAD, "fmha_varlen_omp" },
+    { PREFILL(ETALON_E4M3FNUZ, 128, ETALON_BF16, 1000, 0), NEEDS_GFX1250 | NEEDS_OFFLOAD, "fmha_varlen_omp" },
+#endif
 #ifdef HAVE_OFFLOAD
     { KEYS(ETALON_E4M3FN, 1, 1), EVERYTHING | NEEDS_OFFLOAD, "fmha_varlen_omp" },
     { KEYS(ETALON_BF16, 1, 1), NEEDS_OFFLOAD, "fmha_varlen_omp" },

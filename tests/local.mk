@@ -230,7 +230,20 @@ offload_objects = \
 	%D%/offload/wrong.gfx950.co \
 	%D%/offload/wrong.gfx1250.co
 TESTS += %D%/check_offload.sh %D%/check_valgrind.sh
-EXTRA_DIST += %D%/check_hip.c
+EXTRA_DIST += %D%/check_hip.c %D%/check_fmha_varlen_gfx1250.c
+# Programs that draw ETALON_CASES cases more.
+soak_programs =
+if HAVE_CHECK
+if HAVE_SIMULATOR
+if HAVE_GFX1250
+check_PROGRAMS += %D%/check_fmha_varlen_gfx1250
+soak_programs += %D%/check_fmha_varlen_gfx1250$(EXEEXT)
+TESTS += %D%/check_fmha_varlen_gfx1250
+%C%_check_fmha_varlen_gfx1250_CPPFLAGS = $(SIM_TEST_CPPFLAGS)
+%C%_check_fmha_varlen_gfx1250_LDADD = sim/libsim.la $(LDADD)
+endif
+endif
+endif
 if HAVE_CHECK
 if HAVE_SIMULATOR
 if HAVE_GFX950
@@ -310,6 +323,9 @@ check-long check-soak:
 	@$(NEED_CHECK)
 	$(MAKE) %D%/xcheck$(EXEEXT)
 	%D%/xcheck$(EXEEXT) --effort $(@:check-%=%) $(XCHECKFLAGS)
+	@test -z '$(soak_programs)' || $(MAKE) $(soak_programs)
+	for program in $(soak_programs); do \
+	    ETALON_CASES=200 ETALON_VECTORS='$(abs_top_srcdir)/%D%/vectors' $$program || exit 1; done
 
 # The GPUs of this machine, and the same for one that has a driver and nothing else.
 EXTRA_DIST += %D%/gpu/bundle.sh %D%/gpu/check.sh
