@@ -3,4 +3,5 @@ EXTRA_DIST += \
 	%D%/DESIGN.md \
 	%D%/EVIDENCE.md \
 	%D%/GAPS.md \
+	%D%/KERNELS-fmha_varlen.md \
 	%D%/SIMULATOR.md
