@@ -72,7 +72,11 @@ typedef struct etalon_fmha_varlen_args {
  *   |out - exact| <= (2 e + gamma(160)) * sum_j p[j] |v[j, d]|, and 2^-8 |exact| more where out is BF16
  *
  * for e <= 2^-6, leaving out of account weights below 2^-126 of the largest, which may vanish. Products of two FP8
- * operands are exact. The `_model` rows round P as `model` says; lse stays that of the unrounded weights.
+ * operands are exact. The `_model` rows round P as `model` says; lse stays that of the unrounded weights. The rows for
+ * gfx1250 round P to two E4M3 terms, relative to tiles of 128 keys:
+ *
+ *   |lse - exact| <= as above + gamma(64 + ceil(Tk / 128)) + 4 u |lse|
+ *   |out - exact| <= as above + (2^-8 + 2^-7) (max_{j visible} |v[j, :]| + |exact|)
  *
  * Source: [FA2], [FA3]
  */
