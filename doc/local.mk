@@ -4,4 +4,5 @@ EXTRA_DIST += \
 	%D%/EVIDENCE.md \
 	%D%/GAPS.md \
 	%D%/KERNELS-fmha_varlen.md \
+	%D%/KERNELS.md \
 	%D%/SIMULATOR.md

@@ -7,7 +7,8 @@ hip_kernels = \
 	%D%/pa_mtp_omp.hip \
 	%D%/pa_mtp_plan_omp.hip \
 	%D%/pa_mtp_reduce_omp.hip
-hip_kernels_gfx950 =
+hip_kernels_gfx950 = \
+	%D%/pa_mtp_plan_gfx950.hip
 hip_kernels_gfx1250 =
 hip_headers = \
 	%D%/attention_device.h \
@@ -19,6 +20,7 @@ hip_headers = \
 	%D%/mqa_logits_paged_omp.h \
 	%D%/omp_host.h \
 	%D%/pa_mtp_device.h \
+	%D%/pa_mtp_gfx950.h \
 	%D%/pa_mtp_omp.h \
 	%D%/workgroup.h
 EXTRA_DIST += $(hip_kernels) $(hip_kernels_gfx950) $(hip_kernels_gfx1250) $(hip_headers)

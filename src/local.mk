@@ -63,6 +63,9 @@ if HAVE_OFFLOAD
 	%D%/mqa_logits_omp.c \
 	%D%/mqa_logits_paged_omp.c \
 	%D%/pa_mtp_omp.c
+if HAVE_GFX950
+%C%_liboffload_la_SOURCES += %D%/pa_mtp_gfx950.c
+endif
 endif
 if HAVE_GFX1250
 %C%_liboffload_la_SOURCES += %D%/fmha_varlen_gfx1250.c

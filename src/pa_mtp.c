@@ -27,6 +27,23 @@ static const char *refuse_unless_rows(const void *problem)
 }
 #endif
 
+#ifdef HAVE_GFX950
+static const char *refuse_unless_gfx950_gqa16(const void *problem)
+{
+    return pa_mtp_refuse_gfx950(problem, 16);
+}
+
+static const char *refuse_unless_gfx950_gqa8(const void *problem)
+{
+    return pa_mtp_refuse_gfx950(problem, 8);
+}
+
+static const char *refuse_unless_gfx950_gqa4(const void *problem)
+{
+    return pa_mtp_refuse_gfx950(problem, 4);
+}
+#endif
+
 #define KERNEL(stem, needs, workspace, refuse)                                                             \
     static etalon_status run_##stem(const etalon_context *ctx, const void *problem, etalon_workspace work) \
     {                                                                                                      \

@@ -23,6 +23,9 @@ typedef struct pa_mtp_problem {
 /* The one place that doubts the caller. */
 etalon_status pa_mtp_check(const etalon_pa_mtp_args *args, pa_mtp_problem *p);
 
+/* Why the kernel for gfx950 with so many query heads a KV head does not serve it; NULL if it does. */
+const char *pa_mtp_refuse_gfx950(const pa_mtp_problem *p, int64_t ratio);
+
 #define KERNEL(stem, needs, workspace, refuse)                                        \
     size_t etalon_##stem##_workspace(const etalon_context *ctx, const void *problem); \
     etalon_status etalon_##stem(const etalon_context *ctx, const pa_mtp_problem *p, etalon_workspace work);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every mutant of the simulator's test kernels shows, or stands in the list of equivalents: minutes of work, so
-# `make check-mutants` runs it and `make check` does not.
+# Every mutant of the simulator's test kernels and of the library's in assembly shows, or stands in the list of
+# equivalents: much work, so `make check-mutants` runs it and `make check` does not.
 #   AMDGCN_CC    clang with the AMDGPU target (clang-22)
 #   SIM_KERNELS  the driver, tests/check_sim_kernels
 . "${top_srcdir:-.}/tests/tap.sh"
@@ -8,6 +8,7 @@
 AMDGCN_CC=${AMDGCN_CC:-clang-22}
 SIM_KERNELS=${SIM_KERNELS:-tests/check_sim_kernels}
 PYTHON=${PYTHON:-python3}
+top_builddir=${top_builddir:-.}
 command -v "$AMDGCN_CC" >/dev/null 2>&1 || skip_all "no $AMDGCN_CC"
 command -v "$PYTHON" >/dev/null 2>&1 || skip_all "no $PYTHON"
 [ -x "$SIM_KERNELS" ] || skip_all "no $SIM_KERNELS: the simulator is not built"
@@ -32,5 +33,27 @@ for arch in gfx950 gfx1250; do
     done
 done
 mutants run_gfx1250 named
+
+# library STEM SAMPLE: a kernel of the library, whose driver is the test program check_<op>_<arch>; of a large kernel
+# one mutant in several
+library() {
+    driver=$top_builddir/tests/check_$(echo "$1" | sed -E 's/^(pa_mtp|fmha_varlen|mqa_logits)_.*_([a-z0-9]+)$/\1_\2/')
+    if [ ! -x "$driver" ]; then
+        skip "$1" "no $driver"
+        return
+    fi
+    if out=$("$PYTHON" "$top_srcdir/tests/mutate.py" --clang "$AMDGCN_CC" --quiet --sample "$2" \
+        --include "$top_srcdir/asm" --include "$top_srcdir/hip" \
+        --equivalent "$top_srcdir/tests/sim/mutants-equivalent.txt" "$top_srcdir/asm/${1##*_}/$1.s" "$driver" "$1" 2>&1); then
+        ok "$(printf '%s\n' "$out" | tail -n 1)"
+    else
+        not_ok "$1" "$out"
+    fi
+}
+
+library pa_mtp_reduce_d256_gfx950 0/1
+library pa_mtp_e4m3_d256_gqa16_page16_gfx950 5/12
+library pa_mtp_e4m3_d256_gqa8_page16_gfx950 3/48
+library pa_mtp_e4m3_d256_gqa4_page16_gfx950 1/48
 
 finish

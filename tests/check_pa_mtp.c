@@ -216,6 +216,25 @@ END_TEST
         }                                                                                                    \
     }
 
+#ifdef HAVE_GFX950
+/* What the kernels for gfx950 are made for, on the device: four tokens of each of three sequences. */
+#define CACHE_OF_GFX950 \
+    { .dtype = ETALON_E4M3FN, .rank = 4, .shape = { 99, 16, 1, 256 }, .stride = { 4096, 256, 256, 1 } }
+#define VERIFY(ratio_)                                                                                                \
+    {                                                                                                                 \
+        .device = 0, .tokens = 12, .batch = 3, .heads = ratio_, .kv_heads = 1, .d_qk = 256, .d_v = 256, .pages = 99,  \
+        .page_size = 16, .mask = { INT64_MAX, 0 }, .k = CACHE_OF_GFX950, .v = CACHE_OF_GFX950,                        \
+        .q = { .dtype = ETALON_BF16, .rank = 3, .shape = { 12, ratio_, 256 }, .stride = { ratio_ * 256, 256, 1 } },   \
+        .out = { .dtype = ETALON_BF16, .rank = 3, .shape = { 12, ratio_, 256 }, .stride = { ratio_ * 256, 256, 1 } }, \
+        .block_tables = {                                                                                             \
+            .dtype = ETALON_I32,                                                                                      \
+            .rank = 2,                                                                                                \
+            .shape = { 3, 33 },                                                                                       \
+            .stride = { 33, 1 }                                                                                       \
+        }                                                                                                             \
+    }
+#endif
+
 enum { EVERYTHING = NEEDS_AMX | NEEDS_AVX2 | NEEDS_AVX512 | NEEDS_NEON };
 
 static const struct {
@@ -223,6 +242,13 @@ static const struct {
     uint32_t       have;
     const char    *want; /* NULL: none */
 } choices[] = {
+#ifdef HAVE_GFX950
+    { VERIFY(16), EVERYTHING | NEEDS_OFFLOAD | NEEDS_GFX950, "pa_mtp_e4m3_d256_gqa16_page16_gfx950" },
+    { VERIFY(8), NEEDS_OFFLOAD | NEEDS_GFX950, "pa_mtp_e4m3_d256_gqa8_page16_gfx950" },
+    { VERIFY(4), NEEDS_OFFLOAD | NEEDS_GFX950, "pa_mtp_e4m3_d256_gqa4_page16_gfx950" },
+    { VERIFY(2), NEEDS_OFFLOAD | NEEDS_GFX950, "pa_mtp_omp" },
+    { VERIFY(16), NEEDS_OFFLOAD | NEEDS_GFX1250, "pa_mtp_omp" },
+#endif
 #ifdef HAVE_OFFLOAD
     { KEYS(ETALON_E4M3FN, 1, 1), EVERYTHING | NEEDS_OFFLOAD, "pa_mtp_omp" },
     { KEYS(ETALON_BF16, 1, 1), NEEDS_OFFLOAD, "pa_mtp_omp" },
@@ -259,6 +285,73 @@ static const struct {
     { KEYS(ETALON_E4M3FN, -1, 1), NEEDS_NONE, "pa_mtp_ref" },
     { { .device = 0 }, EVERYTHING | NEEDS_NAME, NULL },
 };
+
+#ifdef HAVE_GFX950
+/* The row for so many query heads a KV head says these words of a problem that is otherwise made for it. */
+static void gfx950_refuses(int64_t ratio, const pa_mtp_problem *p, const char *words)
+{
+    char name[64];
+    snprintf(name, sizeof name, "pa_mtp_e4m3_d256_gqa%d_page16_gfx950", (int)ratio);
+    const gate_row *row = gate_find(&pa_mtp_gate, name);
+    ck_assert_ptr_nonnull(row);
+    const char *why = row->refuse(p);
+    if (words == NULL || why == NULL)
+        ck_assert_msg(why == words, "%s: %s", name, why == NULL ? "taken" : why);
+    else
+        ck_assert_msg(strstr(why, words) != NULL, "%s: \"%s\" does not hold \"%s\"", name, why, words);
+}
+
+#define GFX950_REFUSES(ratio, change, words)              \
+    do {                                                  \
+        pa_mtp_problem p = (pa_mtp_problem)VERIFY(ratio); \
+        change;                                           \
+        gfx950_refuses(ratio, &p, words);                 \
+    } while (0)
+
+START_TEST(gfx950_refuses_in_words)
+{
+    static const int64_t ratios[] = { 16, 8, 4 };
+    static const char   *others[] = { "have 16 query heads", "have 8 query heads", "have 4 query heads" };
+    static const char   *long_q[] = { "q_len 5 and more", "q_len 9 and more", "q_len 17 and more" };
+    int32_t              cu[] = { 0, 1, 1, 12 };
+    for (int i = 0; i < 3; i++) {
+        GFX950_REFUSES(ratios[i], (void)p, NULL);
+        GFX950_REFUSES(ratios[i], p.q.dtype = ETALON_E4M3FN, NULL);
+        GFX950_REFUSES(ratios[i], p.q.dtype = ETALON_F32, "q is neither BF16 nor E4M3FN");
+        GFX950_REFUSES(ratios[i], p.k.dtype = ETALON_E4M3FNUZ, "k is not E4M3FN");
+        GFX950_REFUSES(ratios[i], p.d_qk = 192, "a head dim is not 256");
+        GFX950_REFUSES(ratios[i], p.d_v = 128, "a head dim is not 256");
+        GFX950_REFUSES(ratios[i], p.page_size = 64, "a page does not hold 16 keys");
+        GFX950_REFUSES(ratios[i], p.heads *= 2, others[i]);
+        GFX950_REFUSES(ratios[i], p.kv_heads = 2, others[i]);
+        GFX950_REFUSES(ratios[i], (p.heads *= 2, p.kv_heads = 2), NULL);
+        GFX950_REFUSES(ratios[i], p.mask.left = 1000, "a window to the left");
+        GFX950_REFUSES(ratios[i], p.mask.right = 7, NULL);
+        GFX950_REFUSES(ratios[i], p.q.stride[1] = 260, "rows of q, k or v are not 16-byte aligned");
+        GFX950_REFUSES(ratios[i], p.k.data = (void *)(uintptr_t)4104, "rows of q, k or v are not 16-byte aligned");
+        GFX950_REFUSES(ratios[i], (p.device = ETALON_HOST, p.k.data = (void *)(uintptr_t)4104), NULL);
+        GFX950_REFUSES(ratios[i], p.v.stride[3] = 2, "gaps in the head dim");
+        GFX950_REFUSES(ratios[i], p.v.stride[0] = 4104, "rows of q, k or v are not 16-byte aligned");
+        GFX950_REFUSES(ratios[i], p.out.stride[2] = 2, "rows of out are not aligned");
+        GFX950_REFUSES(ratios[i], p.out.data = (void *)(uintptr_t)4, "rows of out are not aligned");
+        GFX950_REFUSES(ratios[i], (p.out.dtype = ETALON_F32, p.out.stride[0] += 2), "rows of out are not aligned");
+        GFX950_REFUSES(ratios[i], p.k.stride[1] = (1 << 26) + 16, "more than 2^26 bytes apart");
+        GFX950_REFUSES(ratios[i], p.v.stride[1] = -256, "or backwards");
+        GFX950_REFUSES(ratios[i], p.k.stride[0] = INT64_C(1) << 40, NULL);
+        GFX950_REFUSES(ratios[i], p.block_tables.stride[1] = 2, "block_tables has gaps");
+        GFX950_REFUSES(ratios[i], p.block_tables.shape[1] = 1 << 27, "more than 2^31 keys");
+        GFX950_REFUSES(ratios[i], p.batch = INT32_MAX, "or parts");
+        GFX950_REFUSES(ratios[i], p.tokens = 3 * (64 / ratios[i]), NULL);
+        GFX950_REFUSES(ratios[i], p.tokens = 3 * (64 / ratios[i]) + 1, long_q[i]);
+        /* on the host the lengths can be read */
+        GFX950_REFUSES(
+            ratios[i],
+            (p.device = ETALON_HOST, p.cu_seqlens_q = etalon_tensor_dense(cu, ETALON_I32, 1, (int64_t[]){ 4 })),
+            64 / ratios[i] < 11 ? long_q[i] : NULL);
+    }
+}
+END_TEST
+#endif
 
 START_TEST(gate_selects)
 {
@@ -377,6 +470,9 @@ static void fill(TCase *tcase)
     tcase_add_test(tcase, refuses_wrong_memory);
     tcase_add_test(tcase, refuses_what_is_not_there);
     tcase_add_loop_test(tcase, gate_selects, 0, sizeof choices / sizeof choices[0]);
+#ifdef HAVE_GFX950
+    tcase_add_test(tcase, gfx950_refuses_in_words);
+#endif
     tcase_add_test(tcase, a_device_tensor_finds_no_kernel);
     tcase_add_test(tcase, workspace_does_not_grow_with_the_keys);
     tcase_add_test(tcase, explain_names_the_row_that_serves);

@@ -42,6 +42,7 @@ unit_tests = \
 shell_tests = \
 	%D%/check_cli.sh \
 	%D%/check_docs.sh \
+	%D%/check_kernels.sh \
 	%D%/check_format.sh \
 	%D%/check_headers.sh \
 	%D%/check_install.sh \
@@ -180,7 +181,7 @@ check_DATA += %D%/sim/kernels.stamp
 	$(AM_V_GEN)$(MKDIR_P) %D%/sim && \
 	$(SHELL) $(top_srcdir)/%D%/sim/compile.sh '$(AMDGCN_CC)' $(top_srcdir)/%D%/sim %D%/sim/kernels && touch $@
 # Minutes of work, with a score for each kernel.
-check-mutants: %D%/check_sim_kernels$(EXEEXT)
+check-mutants: %D%/check_sim_kernels$(EXEEXT) $(mutant_drivers)
 	top_srcdir='$(top_srcdir)' AMDGCN_CC='$(AMDGCN_CC)' SIM_KERNELS=%D%/check_sim_kernels$(EXEEXT) \
 	$(SHELL) $(top_srcdir)/%D%/check_mutants.sh
 else
@@ -230,7 +231,7 @@ offload_objects = \
 	%D%/offload/wrong.gfx950.co \
 	%D%/offload/wrong.gfx1250.co
 TESTS += %D%/check_offload.sh %D%/check_valgrind.sh
-EXTRA_DIST += %D%/check_hip.c %D%/check_fmha_varlen_gfx1250.c
+EXTRA_DIST += %D%/check_hip.c %D%/check_fmha_varlen_gfx1250.c %D%/check_pa_mtp_gfx950.c
 # Programs that draw ETALON_CASES cases more.
 soak_programs =
 if HAVE_CHECK
@@ -248,11 +249,14 @@ if HAVE_CHECK
 if HAVE_SIMULATOR
 if HAVE_GFX950
 if HAVE_GFX1250
-check_PROGRAMS += %D%/check_hip %D%/check_launch %D%/check_offload
+check_PROGRAMS += %D%/check_hip %D%/check_launch %D%/check_offload %D%/check_pa_mtp_gfx950
 check_DATA += $(offload_objects) %D%/offload/broken.stamp
-TESTS += %D%/check_hip
+TESTS += %D%/check_hip %D%/check_pa_mtp_gfx950
+mutant_drivers = %D%/check_pa_mtp_gfx950$(EXEEXT)
 %C%_check_hip_CPPFLAGS = $(SIM_TEST_CPPFLAGS) -iquote $(top_srcdir)/hip
 %C%_check_hip_LDADD = sim/libsim.la $(LDADD)
+%C%_check_pa_mtp_gfx950_CPPFLAGS = $(SIM_TEST_CPPFLAGS) -iquote $(top_srcdir)/hip
+%C%_check_pa_mtp_gfx950_LDADD = sim/libsim.la $(LDADD) $(JANSSON_LIBS)
 endif
 endif
 endif

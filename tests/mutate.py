@@ -290,9 +290,14 @@ def mutants_of(instructions):
 
 
 def expanded(options, path):
+    """The text after the C preprocessor and the assembler's macros."""
+    folders = [os.path.dirname(path) or "."] + options.include
+    include = [word for folder in folders for word in ("-I", folder)]
+    command = [options.clang, "-E", "-P", "-x", "assembler-with-cpp", *include, path]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     command = [options.clang, "-cc1as", "-triple", "amdgcn-amd-amdhsa", "-target-cpu", options.arch, "-filetype", "asm",
-               "-I", os.path.dirname(path) or ".", path, "-o", "-"]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split("\n")
+               *include, "-", "-o", "-"]
+    return subprocess.run(command, check=True, capture_output=True, text=True, input=text).stdout.split("\n")
 
 
 def assembled(options, lines, path):
@@ -347,6 +352,9 @@ def parse_arguments():
     parser.add_argument("--equivalent", metavar="FILE", help="mutants that behave like the kernel, with reasons")
     parser.add_argument("--batch", type=int, default=16, help="mutants that the driver gets at once")
     parser.add_argument("--quiet", action="store_true", help="print only what did not show, and the score")
+    parser.add_argument("--include", metavar="FOLDER", action="append", default=[], help="where included files are, too")
+    parser.add_argument("--sample", metavar="N/OF", default="0/1",
+                        help="only every OF-th mutant, beginning with number N: a large kernel has thousands")
     parser.add_argument("--only", metavar="WORDS", help="only mutants whose description holds these words")
     parser.add_argument("file")
     parser.add_argument("driver", nargs=argparse.REMAINDER)
@@ -379,6 +387,8 @@ def main():
     options = parse_arguments()
     lines = expanded(options, options.file)
     mutants = list(mutants_of(instructions_of(lines, options.symbol, options.arch)))
+    first, _, step = options.sample.partition("/")
+    mutants = mutants[int(first) :: int(step)]
     if options.only:
         mutants = [m for m in mutants if options.only in m.what]
     with tempfile.TemporaryDirectory(prefix="etalon-mutate.") as directory:
@@ -402,7 +412,7 @@ def main():
     ran = len(mutants) - refused
     for mutant in survivors:
         print(f"SURVIVES   {mutant.rule:10} {mutant.what}")
-    stale = [] if options.only else [p for p in patterns if p not in used]
+    stale = [] if options.only or step != "1" else [p for p in patterns if p not in used]
     for pattern in stale:
         print(f"STALE      {options.name}  {pattern}")
     kinds = sorted({m.rule for m in mutants})

@@ -7,16 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many cases a test has: fewer where a sanitizer makes each slow. */
+/* How much of a test runs: under a sanitizer, whose instructions cost several times as much, `few`. */
 #if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || __has_feature(thread_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define TESTING_SANITIZED
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TESTING_SANITIZED
+#endif
+#ifdef TESTING_SANITIZED
 #define TESTING_CASES(all, few) (few)
-#endif
-#endif
-#if !defined(TESTING_CASES) && (defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__))
-#define TESTING_CASES(all, few) (few)
-#endif
-#ifndef TESTING_CASES
+#else
 #define TESTING_CASES(all, few) (all)
 #endif
 

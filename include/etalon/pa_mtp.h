@@ -84,6 +84,13 @@ typedef struct etalon_pa_mtp_args {
  * operands are exact. The `_model` rows round q to E4M3FN (saturating) where it is BF16 or F32, and P as `model` says;
  * lse stays that of the unrounded weights.
  *
+ * The `_gfx950` rows multiply on FP8 matrix units: they round q to E4M3FN (saturating) where it is BF16, and each weight
+ * to the sum of two E4M3FN under a scale for 32 keys. With q so rounded, beyond the bounds above
+ *
+ *   |out - exact| grows by 2^-8 sum_j p[j] |v[j, d]| + 2^-17 max_j |v[j, d]|
+ *
+ * and lse by nothing.
+ *
  * Source: [VLLM-PA], [SGL-MTP]
  */
 ETALON_API etalon_status etalon_pa_mtp(const etalon_context *ctx, const etalon_pa_mtp_args *args,
