@@ -8,6 +8,10 @@ hip_kernels = \
 	%D%/pa_mtp_plan_omp.hip \
 	%D%/pa_mtp_reduce_omp.hip
 hip_kernels_gfx950 = \
+	%D%/mqa_logits_e4m3_h32_d128_gfx950.hip \
+	%D%/mqa_logits_e4m3_h32_d128_small_gfx950.hip \
+	%D%/mqa_logits_e4m3_h64_d128_gfx950.hip \
+	%D%/mqa_logits_e4m3_h64_d128_small_gfx950.hip \
 	%D%/pa_mtp_plan_gfx950.hip
 hip_kernels_gfx1250 =
 hip_headers = \
@@ -16,6 +20,9 @@ hip_headers = \
 	%D%/device.h \
 	%D%/fmha_varlen_omp.h \
 	%D%/mqa_logits_device.h \
+	%D%/mqa_logits_device_gfx950.h \
+	%D%/mqa_logits_gfx950.h \
+	%D%/mqa_logits_grid.h \
 	%D%/mqa_logits_omp.h \
 	%D%/mqa_logits_paged_omp.h \
 	%D%/omp_host.h \

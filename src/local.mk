@@ -70,6 +70,9 @@ endif
 if HAVE_GFX1250
 %C%_liboffload_la_SOURCES += %D%/fmha_varlen_gfx1250.c
 endif
+if HAVE_GFX950
+%C%_liboffload_la_SOURCES += %D%/mqa_logits_gfx950.c
+endif
 # By a variable, since the rule for the object is Automake's.
 code_objects = %D%/liboffload_la-code_objects.lo
 $(code_objects): %D%/code_objects.def

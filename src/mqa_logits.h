@@ -74,4 +74,10 @@ static inline float mqa_logits_scale(const attend_keys *keys, int64_t n)
 #include "mqa_logits_kernels.def"
 #undef KERNEL
 
+/* Of the rows for gfx950. */
+const char *mqa_logits_refuse_h32_gfx950(const void *problem);
+const char *mqa_logits_refuse_h32_small_gfx950(const void *problem);
+const char *mqa_logits_refuse_h64_gfx950(const void *problem);
+const char *mqa_logits_refuse_h64_small_gfx950(const void *problem);
+
 #endif

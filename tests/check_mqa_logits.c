@@ -112,6 +112,21 @@ END_TEST
         .device = ETALON_HOST, .h = 32, .d = 128, .k = {.dtype = dtype_, .rank = 2, .stride = { [1] = k_ } } \
     }
 
+/* Dense tensors of 32 or 64 heads. */
+#define FIELD(m_, n_, h_)                                                                                     \
+    {                                                                                                         \
+        .device = 0, .m = m_, .n = n_, .h = h_, .d = 128,                                                     \
+        .q = { .dtype = ETALON_E4M3FN, .rank = 3, .shape = { m_, h_, 128 }, .stride = { h_ * 128, 128, 1 } }, \
+        .k = { .dtype = ETALON_E4M3FN, .rank = 2, .shape = { n_, 128 }, .stride = { 128, 1 } },               \
+        .kv_scale = { .dtype = ETALON_F32, .rank = 1, .shape = { n_ }, .stride = { 1 } },                     \
+        .weights = { .dtype = ETALON_F32, .rank = 2, .shape = { m_, h_ }, .stride = { h_, 1 } }, .logits = {  \
+            .dtype = ETALON_F32,                                                                              \
+            .rank = 2,                                                                                        \
+            .shape = { m_, n_ },                                                                              \
+            .stride = { n_, 1 }                                                                               \
+        }                                                                                                     \
+    }
+
 enum { EVERYTHING = NEEDS_AMX | NEEDS_AVX2 | NEEDS_AVX512 | NEEDS_NEON };
 
 static const struct {
@@ -119,6 +134,14 @@ static const struct {
     uint32_t           have;
     const char        *want; /* NULL: none */
 } choices[] = {
+#ifdef HAVE_GFX950
+    { FIELD(4096, 32768, 32), NEEDS_OFFLOAD | NEEDS_GFX950, "mqa_logits_e4m3_h32_d128_gfx950" },
+    { FIELD(8192, 8192, 64), NEEDS_OFFLOAD | NEEDS_GFX950, "mqa_logits_e4m3_h64_d128_gfx950" },
+    { FIELD(1, 131072, 32), NEEDS_OFFLOAD | NEEDS_GFX950, "mqa_logits_e4m3_h32_d128_small_gfx950" },
+    { FIELD(61, 1024, 64), NEEDS_OFFLOAD | NEEDS_GFX950, "mqa_logits_e4m3_h64_d128_small_gfx950" },
+    { FIELD(64, 64, 16), NEEDS_OFFLOAD | NEEDS_GFX950, "mqa_logits_omp" },
+    { FIELD(4096, 32768, 32), NEEDS_OFFLOAD, "mqa_logits_omp" },
+#endif
 #ifdef HAVE_OFFLOAD
     { KEYS(ETALON_E4M3FN, 1), EVERYTHING | NEEDS_OFFLOAD, "mqa_logits_omp" },
     { KEYS(ETALON_BF16, 1), NEEDS_OFFLOAD, "mqa_logits_omp" },

@@ -3,7 +3,7 @@
 cd "$top_srcdir" || exit 1
 
 # stem = root {_token} _target; the tokens in this order: dtype, dims, group, page, q, causal
-tokens='(_(e4m3|bf16|f32))?(_[hd][0-9]+(x[0-9]+)?)*(_gqa[0-9]+)?(_page[0-9]+)?(_q[0-9]+)?(_causal)?'
+tokens='(_(e4m3|bf16|f32))?(_[hd][0-9]+(x[0-9]+)?)*(_gqa[0-9]+)?(_page[0-9]+)?(_q[0-9]+)?(_causal)?(_small)?'
 target='_(ref|model|generic|neon|avx2|avx512|amx|omp|gfx950|gfx1250|sm90)'
 
 file_of() {
@@ -39,7 +39,7 @@ check_row() { # ROOT STEM
     *) file=$(file_of "$2") ;;
     esac
     if ! echo "$2" | grep -Eq "^$1$tokens$target\$"; then
-        not_ok "$2" "expected $1[_token...]_target, tokens in the order dtype, dims, group, page, q, causal"
+        not_ok "$2" "expected $1[_token...]_target, tokens in the order dtype, dims, group, page, q, causal, small"
     elif [ -z "$file" ]; then
         not_ok "$2" "no file: expected ref/$2.c, src/$2.c, hip/$2.hip or asm/<target>/$2.s"
     elif ! defines "$file" "etalon_$2"; then

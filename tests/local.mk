@@ -231,7 +231,7 @@ offload_objects = \
 	%D%/offload/wrong.gfx950.co \
 	%D%/offload/wrong.gfx1250.co
 TESTS += %D%/check_offload.sh %D%/check_valgrind.sh
-EXTRA_DIST += %D%/check_hip.c %D%/check_fmha_varlen_gfx1250.c %D%/check_pa_mtp_gfx950.c
+EXTRA_DIST += %D%/check_hip.c %D%/check_fmha_varlen_gfx1250.c %D%/check_mqa_logits_gfx950.c %D%/check_pa_mtp_gfx950.c
 # Programs that draw ETALON_CASES cases more.
 soak_programs =
 if HAVE_CHECK
@@ -257,6 +257,10 @@ mutant_drivers = %D%/check_pa_mtp_gfx950$(EXEEXT)
 %C%_check_hip_LDADD = sim/libsim.la $(LDADD)
 %C%_check_pa_mtp_gfx950_CPPFLAGS = $(SIM_TEST_CPPFLAGS) -iquote $(top_srcdir)/hip
 %C%_check_pa_mtp_gfx950_LDADD = sim/libsim.la $(LDADD) $(JANSSON_LIBS)
+check_PROGRAMS += %D%/check_mqa_logits_gfx950
+TESTS += %D%/check_mqa_logits_gfx950
+%C%_check_mqa_logits_gfx950_CPPFLAGS = $(SIM_TEST_CPPFLAGS) -iquote $(top_srcdir)/hip
+%C%_check_mqa_logits_gfx950_LDADD = sim/libsim.la $(LDADD)
 endif
 endif
 endif

@@ -1,0 +1,11 @@
+/* mqa_logits for 64 heads of 128 dims on gfx950, 16 query rows a workgroup: see mqa_logits_device_gfx950.h. */
+#include "mqa_logits_device_gfx950.h"
+
+enum { WAVES = MQA_LOGITS_GFX950_WAVES, BLOCKS = MQA_LOGITS_GFX950_BLOCKS };
+
+SHARED mqa_logits<64, WAVES, BLOCKS>::shared lds;
+
+MQA_LOGITS_KERNEL(WAVES) void etalon_mqa_logits_e4m3_h64_d128_gfx950(const mqa_logits_gfx950)
+{
+    mqa_logits_run<64, WAVES, BLOCKS>(*(LDS mqa_logits<64, WAVES, BLOCKS>::shared *)&lds);
+}
