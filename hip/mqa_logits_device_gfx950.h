@@ -35,6 +35,7 @@
 
 typedef int   int8v __attribute__((ext_vector_type(8)));
 typedef float float16v __attribute__((ext_vector_type(16)));
+typedef int   int8u __attribute__((ext_vector_type(8), aligned(4)));
 typedef float float4u __attribute__((ext_vector_type(4), aligned(4)));
 
 enum {
@@ -344,7 +345,7 @@ template <int HEADS, int WAVES, int BLOCKS> struct mqa_logits {
             const int32_t  at_row = device_least(BLOCK * b + row[t / ROW_STEPS], a.m - 1), head = t % ROW_STEPS * 32;
             const uint64_t at = a.q + (uint64_t)(at_row * a.q_row + (head + lane % 32) * a.q_head + lane / 32 * 32);
             for (int32_t j = 0; j < 2; j++)
-                r.q[t][j] = device_load<int8v>(at + (uint64_t)(64 * j));
+                r.q[t][j] = device_load<int8u>(at + (uint64_t)(64 * j));
             load_weights(r.w[t], at_row, head + lane / 32 * 4);
         }
         return r;
@@ -654,16 +655,23 @@ template <int HEADS, int WAVES, int BLOCKS> struct mqa_logits {
 };
 
 /* Neighbours on the line go to one XCD, whose cache they share: workgroups go to XCDs in turn. */
+DEVICE int32_t mqa_logits_place(int32_t group, int32_t groups)
+{
+    const int32_t each = groups / MQA_LOGITS_GFX950_XCDS;
+    if (groups % MQA_LOGITS_GFX950_XCDS != 0)
+        return group;
+    return group % MQA_LOGITS_GFX950_XCDS * each + group / MQA_LOGITS_GFX950_XCDS;
+}
+
 template <int HEADS, int WAVES, int BLOCKS>
 DEVICE void mqa_logits_run(LDS typename mqa_logits<HEADS, WAVES, BLOCKS>::shared &s)
 {
     typedef mqa_logits<HEADS, WAVES, BLOCKS> kernel;
     const CONSTANT mqa_logits_gfx950        &a = kernel::args();
-    const int32_t group = (int32_t)__builtin_amdgcn_workgroup_id_x(), each = a.groups / MQA_LOGITS_GFX950_XCDS;
-    kernel        k = { s,
-                        { kernel::BLOCK, (a.n + TILE - 1) / TILE, kernel::ROWS, a.clean },
-                        uniform((int32_t)__builtin_amdgcn_workitem_id_x() / 64) };
-    k.run(group % MQA_LOGITS_GFX950_XCDS * each + group / MQA_LOGITS_GFX950_XCDS);
+    kernel                                   k = { s,
+                                                   { kernel::BLOCK, (a.n + TILE - 1) / TILE, kernel::ROWS, a.clean },
+                                                   uniform((int32_t)__builtin_amdgcn_workitem_id_x() / 64) };
+    k.run(mqa_logits_place((int32_t)__builtin_amdgcn_workgroup_id_x(), a.groups));
 }
 
 #define MQA_LOGITS_KERNEL(waves)                                                                                      \

@@ -17,14 +17,14 @@ enum {
     MQA_LOGITS_GFX950_XCDS = 8            /* which take workgroups in turn */
 };
 
-/* Strides in bytes. Elements of a row of q, k, weights and logits stand together; rows of q and k are aligned to 16
+/* Strides in bytes. Elements of a row of q, k, weights and logits stand together; rows of q and k are aligned to 4
  * bytes. */
 typedef struct mqa_logits_gfx950 {
     uint64_t q, k, kv_scale, weights, ks, ke, logits; /* addresses of element 0 */
     int64_t  q_row, q_head, weights_row, ks_row, ke_row, logits_row;
     int32_t  k_row, kv_scale_row;
     int32_t  m, n;
-    int32_t  groups;           /* workgroups of the grid, a multiple of 8 */
+    int32_t  groups;           /* workgroups of the grid */
     int32_t  ks_wide, ke_wide; /* I64 */
     int32_t  clean;
 } mqa_logits_gfx950;

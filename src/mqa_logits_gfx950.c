@@ -10,7 +10,7 @@
  * Kernels take 32-bit offsets behind an address of 64 bits: of a tile's keys, and of a block's rows of logits.
  */
 enum {
-    ALIGN = 16,           /* of 16 bytes that a lane takes */
+    ALIGN = 4,            /* of what a lane takes, a dword or four */
     MOST_KEYS = 1 << 30,  /* positions, and a tile beyond, are int32_t */
     MOST_K_ROW = 1 << 25, /* 64 keys of a tile within 2 GiB */
     MOST_SCALE_ROW = 1 << 25
@@ -70,7 +70,7 @@ static const char *refuse(const mqa_logits_problem *p, int64_t heads, bool small
     if (!together(&p->q) || !together(&p->k))
         return "the head dim of q or k is not contiguous";
     if (!aligned(&p->q) || !aligned(&p->k))
-        return "rows of q or k do not begin at multiples of 16 bytes";
+        return "rows of q or k do not begin at multiples of 4 bytes";
     if (!together(&p->weights))
         return "the heads of weights are not contiguous";
     if (!together(&p->logits))

@@ -59,10 +59,9 @@ static sim_object *load(sim_device *device, const char *stem)
     return object;
 }
 
-static rig rig_open(cases_memory *memory, const char *stem, uint64_t schedule)
+static rig rig_open(cases_memory *memory, const char *stem, const sim_options *options)
 {
-    const sim_options options = { .checks = SIM_CHECK_ALL, .seed = schedule };
-    rig               r = { .device = sim_device_create(SIM_GFX950, &options), .memory = memory };
+    rig r = { .device = sim_device_create(SIM_GFX950, options), .memory = memory };
     cases_require(r.device != NULL, "%s", sim_last_error());
     r.object = load(r.device, stem);
     for (int i = 0; i < memory->count; i++) {
@@ -100,7 +99,8 @@ static void rig_move(const rig *r, etalon_tensor *t)
     ck_abort_msg("a tensor that is not of the case");
 }
 
-static void rig_run(const rig *r, const struct kernel *k, const mqa_logits_gfx950 *args)
+/* `report`: what the simulator counted and estimates, to be freed. */
+static void rig_run(const rig *r, const struct kernel *k, const mqa_logits_gfx950 *args, char **report)
 {
     char          name[96];
     unsigned char kernarg[1024] = { 0 };
@@ -119,21 +119,34 @@ static void rig_run(const rig *r, const struct kernel *k, const mqa_logits_gfx95
     for (uint32_t i = 0; i < sim_finding_count(r->device); i++)
         sim_print_finding(stderr, sim_finding_at(r->device, i));
     cases_require(sim_finding_count(r->device) == 0, "ETALON_SEED=%" PRIu64 ": %s: findings", cases_seed(), k->stem);
+    if (report == NULL)
+        return;
+    size_t bytes;
+    FILE  *to = open_memstream(report, &bytes);
+    sim_print_report(to, r->device, true);
+    fclose(to);
 }
 
 /* Into the case's output, which begins poisoned. */
-static void run(mqa_logits_case *c, const struct kernel *k, uint64_t schedule, int32_t groups)
+static void run_reported(mqa_logits_case *c, const struct kernel *k, const sim_options *options, int32_t groups,
+                         char **report)
 {
     mqa_logits_problem p;
     ck_assert_ok(mqa_logits_check(&c->args, &p));
     cases_poison_outputs(&c->memory);
-    rig                  r = rig_open(&c->memory, k->stem, schedule);
+    rig                  r = rig_open(&c->memory, k->stem, options);
     etalon_tensor *const tensors[] = { &p.q, &p.k, &p.kv_scale, &p.weights, &p.ks, &p.ke, &p.logits };
     for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++)
         rig_move(&r, tensors[i]);
     const mqa_logits_gfx950 args = mqa_logits_gfx950_of(&p, 0, p.m, groups);
-    rig_run(&r, k, &args);
+    rig_run(&r, k, &args, report);
     rig_close(&r);
+}
+
+static void run(mqa_logits_case *c, const struct kernel *k, uint64_t schedule, int32_t groups)
+{
+    const sim_options options = { .checks = SIM_CHECK_ALL, .seed = schedule };
+    run_reported(c, k, &options, groups, NULL);
 }
 
 /* Problems
@@ -219,6 +232,7 @@ START_TEST(windows)
     const struct kernel *k = &kernels[_i / (2 * LAYOUTS)];
     const int            layout = _i / 2 % LAYOUTS, clean = _i % 2;
     rng                  r = rng_make(cases_seed(), (uint64_t)_i);
+    static const int32_t groups[3] = { 1, 3, 16 };
     char                 what[128];
     snprintf(what, sizeof what, "%s, %s, %s", k->stem, layouts[layout], clean ? "clean" : "not clean");
     mqa_logits_case c;
@@ -226,16 +240,301 @@ START_TEST(windows)
     mqa_logits_make(&c, &r, m, n, k->heads, MQA_LOGITS_GFX950_DIM);
     c.args.clean_logits = clean;
     set_windows(&c, layout, &r);
-    run(&c, k, (uint64_t)(_i % 8), _i % 3 == 0 ? 8 : 16);
+    run(&c, k, (uint64_t)(_i % 8), groups[_i % 3]);
     compare(&c.args, what);
     printf("# %s: error / bound up to %.3f\n", what, worst);
     cases_free(&c.memory);
 }
 END_TEST
 
+/* A case of the kernel's heads with these windows. */
+static void make(mqa_logits_case *c, rng *r, const struct kernel *k, int64_t m, int64_t n, int layout, int clean)
+{
+    mqa_logits_make(c, r, m, n, k->heads, MQA_LOGITS_GFX950_DIM);
+    c->args.clean_logits = clean;
+    set_windows(c, layout, r);
+}
+
+/* The same bits under every schedule, in every repeat, and however many workgroups share the call. */
+START_TEST(repeats)
+{
+    enum { REPEATS = 20, SHARES = 3 };
+    static const int32_t groups[SHARES] = { 1, 2, 24 };
+    const struct kernel *k = &kernels[_i];
+    rng                  r = rng_make(cases_seed(), (uint64_t)(1000 + _i));
+    mqa_logits_case      c;
+    uint32_t            *first = NULL;
+    make(&c, &r, k, 11, 700, 1, _i % 2); /* eleven tiles, most of them seen by all rows */
+    const int64_t count = cases_count(&c.args.logits);
+    for (int i = 0; i < TESTING_CASES(REPEATS, 4); i++) {
+        run(&c, k, (uint64_t)(i % 8), groups[i / 8 % SHARES]);
+        uint32_t *const bits = cases_bits(&c.args.logits);
+        for (int64_t e = 0; first != NULL && e < count; e++)
+            cases_require(bits[e] == first[e], "%s: repeat %d: element %" PRId64 ": 0x%08x, first 0x%08x", k->stem, i,
+                          e, bits[e], first[e]);
+        if (first == NULL)
+            first = bits;
+        else
+            free(bits);
+    }
+    compare(&c.args, k->stem);
+    free(first);
+    cases_free(&c.memory);
+}
+END_TEST
+
+/* DeepGEMM's measure, against the reference in fp32. */
+START_TEST(calc_diff)
+{
+    const struct kernel *k = &kernels[_i];
+    rng                  r = rng_make(cases_seed(), (uint64_t)(2000 + _i));
+    mqa_logits_case      c;
+    double               xy = 0.0, squares = 0.0;
+    make(&c, &r, k, 40, 700, 1, 1);
+    run(&c, k, 0, 8);
+    const int64_t count = cases_count(&c.args.logits);
+    double       *got = malloc((size_t)count * sizeof *got);
+    for (int64_t i = 0; i < count; i++)
+        got[i] = cases_get(&c.args.logits, i);
+    c.args.kernel = "mqa_logits_ref";
+    cases_poison_outputs(&c.memory);
+    ck_assert_ok(cases_run_mqa_logits(&c.args, 1));
+    for (int64_t i = 0; i < count; i++) {
+        const double want = cases_get(&c.args.logits, i);
+        cases_require(isinf(want) == isinf(got[i]), "%s: element %" PRId64 ": %g, reference %g", k->stem, i, got[i],
+                      want);
+        if (isinf(want))
+            continue;
+        xy += got[i] * want;
+        squares += got[i] * got[i] + want * want;
+    }
+    const double diff = 1.0 - 2.0 * xy / squares;
+    printf("# %s: calc_diff %.3g\n", k->stem, diff);
+    ck_assert_msg(diff < 5e-6, "%s: calc_diff %g", k->stem, diff);
+    free(got);
+    cases_free(&c.memory);
+}
+END_TEST
+
+/* Rows with gaps between, an output wider than N, I64 windows and scales that stand apart. What lies in the gaps is NaN
+ * in inputs, and stays as it was in the output. */
+static etalon_tensor wide(cases_memory *memory, cases_role role, etalon_dtype dtype, int32_t rank, const int64_t *shape,
+                          const int64_t *gap)
+{
+    int64_t room[3];
+    for (int32_t d = 0; d < rank; d++)
+        room[d] = shape[d] + gap[d];
+    etalon_tensor t = cases_tensor(memory, NULL, role, dtype, rank, room);
+    for (int32_t d = 0; d < rank; d++)
+        t = cases_cut(t, d, 0, shape[d]);
+    return t;
+}
+
+START_TEST(strides)
+{
+    const struct kernel *k = &kernels[_i / 2];
+    const int64_t        m = 35, n = 203;
+    rng                  r = rng_make(cases_seed(), (uint64_t)(3000 + _i));
+    mqa_logits_case      dense, c = { .args = ETALON_MQA_LOGITS_ARGS_INIT };
+    make(&dense, &r, k, m, n, 3, _i % 2);
+    c.args = dense.args;
+#define WIDE(field, role, rank, ...) \
+    c.args.field =                   \
+        wide(&c.memory, role, dense.args.field.dtype, rank, dense.args.field.shape, (int64_t[]){ __VA_ARGS__ })
+    WIDE(q, CASES_INPUT, 3, 0, 3, 16);
+    WIDE(k, CASES_INPUT, 2, 0, 48);
+    WIDE(weights, CASES_INPUT, 2, 1, 5);
+    WIDE(logits, CASES_OUTPUT, 2, 2, 61);
+#undef WIDE
+    const int64_t two[2] = { n, 3 }, rows[2] = { m, 2 };
+    c.args.kv_scale = cases_fix(cases_tensor(&c.memory, NULL, CASES_INPUT, ETALON_F32, 2, two), 1, 1);
+    c.args.cu_seqlen_ks = cases_fix(cases_tensor(&c.memory, NULL, CASES_INPUT, ETALON_I64, 2, rows), 1, 0);
+    c.args.cu_seqlen_ke = cases_fix(cases_tensor(&c.memory, NULL, CASES_INPUT, ETALON_I64, 2, rows), 1, 1);
+    cases_copy(&c.args.q, &dense.args.q);
+    cases_copy(&c.args.k, &dense.args.k);
+    cases_copy(&c.args.kv_scale, &dense.args.kv_scale);
+    cases_copy(&c.args.weights, &dense.args.weights);
+    for (int64_t row = 0; row < m; row++) {
+        cases_set(&c.args.cu_seqlen_ks, row, cases_get(&dense.args.cu_seqlen_ks, row) - (row % 5 == 0 ? 1e12 : 0.0));
+        cases_set(&c.args.cu_seqlen_ke, row, cases_get(&dense.args.cu_seqlen_ke, row));
+    }
+    cases_seal(&c.memory);
+    run(&c, k, (uint64_t)(_i % 8), 8);
+    compare(&c.args, k->stem);
+    for (int i = 0; i < c.memory.count; i++) {
+        const cases_block *b = &c.memory.block[i];
+        if (b->role != CASES_OUTPUT)
+            continue;
+        const etalon_tensor beyond = cases_cut(b->view, 1, n, b->view.shape[1] - n),
+                            below = cases_cut(b->view, 0, m, b->view.shape[0] - m);
+        cases_untouched(&beyond, "beyond column N");
+        cases_untouched(&below, "below row M");
+    }
+    cases_free(&c.memory);
+    cases_free(&dense.memory);
+}
+END_TEST
+
+/* NaN in a key, a scale, a query, a weight: in what sees it, and nowhere else. */
+START_TEST(nan_stays)
+{
+    const struct kernel *k = &kernels[_i / 4];
+    const int            kind = _i % 4;
+    rng                  r = rng_make(cases_seed(), (uint64_t)(4000 + _i));
+    mqa_logits_case      c;
+    make(&c, &r, k, 9, 150, 3, 1);
+    etalon_tensor *const tensors[4] = { &c.args.k, &c.args.kv_scale, &c.args.q, &c.args.weights };
+    etalon_tensor        element = *tensors[kind];
+    element.data = cases_at(&element, rng_below(&r, cases_count(&element)));
+    element.rank = 0;
+    if (element.dtype == ETALON_E4M3FN)
+        cases_poison(&element);
+    else
+        cases_set(&element, 0, (double)NAN);
+    cases_seal(&c.memory);
+    run(&c, k, (uint64_t)(_i % 8), 8);
+    twin_mqa_logits_result twin;
+    twin_mqa_logits(&c.args, &twin);
+    for (int64_t i = 0; i < twin.m * twin.n; i++)
+        cases_require(isnan(twin.logits[i]) == isnan(cases_get(&c.args.logits, i)),
+                      "%s: element %" PRId64 ": %g, twin %g", k->stem, i, cases_get(&c.args.logits, i), twin.logits[i]);
+    twin_mqa_logits_free(&twin);
+    cases_free(&c.memory);
+}
+END_TEST
+
+/* Tile edges, one row and one key, more workgroups than tiles, more blocks than workgroups. */
+START_TEST(edges)
+{
+    static const struct {
+        int64_t m, n;
+        int32_t groups;
+    } shapes[] = { { 1, 1, 8 },   { 1, 64, 16 },  { 2, 65, 8 },  { 4, 127, 64 },  { 5, 128, 8 },
+                   { 16, 31, 8 }, { 17, 33, 24 }, { 33, 63, 8 }, { 300, 40, 8 },  { 1, 1500, 64 },
+                   { 8, 900, 8 }, { 31, 320, 8 }, { 32, 1, 8 },  { 260, 70, 16 }, { 3, 449, 8 } };
+    enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+    const struct kernel *k = &kernels[_i];
+    for (int i = 0; i < SHAPES; i++) {
+        rng             r = rng_make(cases_seed(), (uint64_t)(5000 + 100 * _i + i));
+        mqa_logits_case c;
+        make(&c, &r, k, shapes[i].m, shapes[i].n, i % 3 == 2 ? 1 : 0, i % 2);
+        run(&c, k, (uint64_t)(i % 8), shapes[i].groups);
+        compare(&c.args, k->stem);
+        cases_free(&c.memory);
+    }
+}
+END_TEST
+
+/* Counts
+ * ------
+ */
+/* The number behind `label`. */
+static double number_of(const char *report, const char *label)
+{
+    const char *at = strstr(report, label);
+    ck_assert_msg(at != NULL, "no \"%s\" in:\n%s", label, report);
+    return strtod(at + strlen(label), NULL);
+}
+
+/* Bytes that copies to LDS read: the sixth column of their rows. */
+static int64_t copied(const char *report)
+{
+    int64_t sum = 0;
+    for (const char *line = report; line != NULL; line = strchr(line, '\n')) {
+        const char *end = strchr(++line, '\n'), *copy = strstr(line, "global_load_lds");
+        long long   executed, cycles, conflicts, bytes;
+        unsigned    pc;
+        if (copy != NULL && (end == NULL || copy < end) &&
+            sscanf(line, "%x %lld %lld %lld %lld", &pc, &executed, &cycles, &conflicts, &bytes) == 5)
+            sum += bytes;
+    }
+    return sum;
+}
+
+/* Every key once for a block of rows, no bank conflict to speak of, and 16 relu a cycle and CU or more: a fair share of
+ * 4096 rows and 32768 keys, 32 of them to a workgroup at a time. */
+START_TEST(counts)
+{
+    const struct kernel *k = &kernels[_i];
+    const int64_t        rows = mqa_logits_gfx950_block(k->heads, k->small), n = 4096, groups = 8;
+    const sim_options    options = { .counters = true };
+    rng                  r = rng_make(cases_seed(), (uint64_t)(6000 + _i));
+    mqa_logits_case      c;
+    char                *report;
+    mqa_logits_make(&c, &r, 2 * rows, TESTING_CASES(n, 2048), k->heads, MQA_LOGITS_GFX950_DIM);
+    const int64_t keys = c.args.k.shape[0];
+    run_reported(&c, k, &options, (int32_t)groups, &report);
+    ck_assert_int_eq(copied(report), 2 * keys * (MQA_LOGITS_GFX950_DIM + 4));
+    const double conflicts = number_of(strstr(report, "\nLDS: "), "bytes,"), lds = number_of(report, "\nLDS: ");
+    ck_assert_msg(conflicts * 128.0 < 0.01 * lds, "%s: %g cycles of bank conflicts", k->stem, conflicts);
+    const double cycles = number_of(report, "estimate, not a measurement:") * 2400.0;
+    const double rate = (double)(2 * rows * keys * k->heads) / (double)groups / cycles;
+    printf("# %s: %.1f relu a cycle and CU, by the simulator's estimate\n", k->stem, rate);
+    ck_assert_msg(rate >= 16.0, "%s: %g relu a cycle and CU", k->stem, rate);
+    free(report);
+    cases_free(&c.memory);
+}
+END_TEST
+
+/* What the compiler made of it: registers, no spills, and a loop as it was written. */
+START_TEST(code)
+{
+    const struct kernel *k = &kernels[_i];
+    const sim_options    options = { 0 };
+    char                 name[96], *text;
+    size_t               bytes;
+    sim_device          *device = sim_device_create(SIM_GFX950, &options);
+    sim_object          *object = load(device, k->stem);
+    snprintf(name, sizeof name, "etalon_%s", k->stem);
+    const sim_kernel *kernel = sim_object_kernel(object, name);
+    ck_assert_uint_eq(kernel->scratch_bytes, 0);
+    ck_assert_uint_le(kernel->vgprs + kernel->agprs, 256);
+    ck_assert_uint_le((k->small ? 2 : 1) * kernel->lds_bytes, 160 * 1024);
+    FILE *to = open_memstream(&text, &bytes);
+    ck_assert(sim_disassemble(to, object, name));
+    fclose(to);
+    /* The way through a tile that all rows see: ten products of a step's first half, sixteen in all, and between them
+     * nothing but what is meant to be there. */
+    int         products = 0, others = 0, relu = 0, add = 0;
+    const char *line = text;
+    ck_assert_ptr_null(strstr(text, "v_pk_fma"));
+    ck_assert_ptr_null(strstr(text, "v_accvgpr"));
+    ck_assert_ptr_null(strstr(text, "scratch_"));
+    for (; (line = strstr(line, "s_setprio 1")) != NULL;) {
+        const char *end = strstr(line, "s_cmp_ge_i32"), *nop = strstr(line, "s_nop");
+        ck_assert_ptr_nonnull(end);
+        ck_assert_msg(nop == NULL || nop > end, "%s: s_nop in the loop:\n%.600s", k->stem, line);
+        for (; line < end; line = strchr(line, '\n') + 1) {
+            char op[64] = "";
+            sscanf(line, "%*x %63s", op);
+            products += strncmp(op, "v_mfma_", 7) == 0;
+            relu += strncmp(op, "v_maximum3_f32", 14) == 0;
+            add += strncmp(op, "v_fmac_f32", 10) == 0 || strncmp(op, "v_mul_f32", 9) == 0;
+            others += op[0] == 'v' && strncmp(op, "v_mfma_", 7) != 0 && strncmp(op, "v_maximum3_f32", 14) != 0 &&
+                      strncmp(op, "v_fmac_f32", 10) != 0 && strncmp(op, "v_mul_f32", 9) != 0;
+        }
+    }
+    const int pairs = (int)(MQA_LOGITS_GFX950_WAVE_HEADS / k->heads / 2); /* all but the last are added up on the way */
+    ck_assert_int_eq(products, 2 * 8);
+    ck_assert_int_eq(relu, 2 * 64);
+    ck_assert_int_eq(add, 2 * (64 + pairs - 1));
+    ck_assert_int_eq(others, 2 * 2 * (pairs - 1));
+    free(text);
+    sim_object_unload(object);
+    sim_device_destroy(device);
+}
+END_TEST
+
 static void fill(TCase *t)
 {
     tcase_add_loop_test(t, windows, 0, KERNELS * LAYOUTS * 2);
+    tcase_add_loop_test(t, repeats, 0, KERNELS);
+    tcase_add_loop_test(t, calc_diff, 0, KERNELS);
+    tcase_add_loop_test(t, strides, 0, KERNELS * 2);
+    tcase_add_loop_test(t, nan_stays, 0, KERNELS * 4);
+    tcase_add_loop_test(t, edges, 0, KERNELS);
+    tcase_add_loop_test(t, counts, 0, KERNELS);
+    tcase_add_loop_test(t, code, 0, KERNELS);
 }
 
 int main(void)
