@@ -124,14 +124,15 @@ template <int LANES> DEVICE void copy(const copies<2> &c, const uint32_t from[2]
 template <int HEADS, int WAVES, int BLOCKS> struct mqa_logits {
     enum {
         THREADS = 64 * WAVES,
-        ROW_STEPS = HEADS / 32,   /* of a row */
-        ROWS = STEPS / ROW_STEPS, /* of a wave */
-        PAIRS = ROWS / 2,         /* of them, which one store takes */
-        BLOCK = ROWS * WAVES,     /* rows */
-        COPIES = 8 / WAVES,       /* of 8 keys, for a tile, by each wave */
-        SCALES = TILE / WAVES,    /* which a wave copies */
-        TILE_COPIES = COPIES + 1, /* that vmcnt counts */
-        TILE_STORES = 2 * PAIRS,  /* the same */
+        ROW_STEPS = HEADS / 32,            /* of a row */
+        ROWS = STEPS / ROW_STEPS,          /* of a wave */
+        PAIRS = ROWS / 2,                  /* of them, which one store takes */
+        BLOCK = ROWS * WAVES,              /* rows */
+        COPIES = 8 / WAVES,                /* of 8 keys, for a tile, by each wave */
+        SCALES = TILE / WAVES,             /* which a wave copies */
+        TILE_COPIES = COPIES + 1,          /* that vmcnt counts */
+        TILE_STORES = 2 * PAIRS,           /* the same */
+        WAYS = 2 * MQA_LOGITS_GRID_LIMITS, /* to cut few blocks */
     };
     static_assert(ROWS * HEADS == MQA_LOGITS_GFX950_WAVE_HEADS, "a wave holds so many");
 
@@ -140,6 +141,8 @@ template <int HEADS, int WAVES, int BLOCKS> struct mqa_logits {
         int32_t lo[BLOCKS], hi[BLOCKS], live[BLOCKS];
         int64_t line[WAVES];
         int32_t cut[4];
+        int32_t limit[WAYS], count[WAYS], filled[WAYS];
+        int64_t longest[WAYS];
     };
 
     /* What a wave holds of its rows. */
@@ -150,6 +153,12 @@ template <int HEADS, int WAVES, int BLOCKS> struct mqa_logits {
         uint32_t at[PAIRS];                             /* where its column of half a tile lies, behind the block's */
         int32_t  all_first, all_last;                   /* keys that all rows see */
         int32_t  any_first, any_last;                   /* that one sees, or more */
+    };
+
+    /* Tiles from one place to another, line by line. */
+    struct part {
+        int32_t block, tile, last_block, last_tile;
+        bool    fills; /* what no row sees, too */
     };
 
     struct keys {
@@ -200,7 +209,7 @@ template <int HEADS, int WAVES, int BLOCKS> struct mqa_logits {
         return { s.lo[b], s.hi[b], s.live[b] };
     }
 
-    METHOD void windows(int32_t blocks)
+    METHOD void windows(int32_t blocks) const
     {
         const CONSTANT mqa_logits_gfx950 &a = args();
         const int32_t                     item = 64 * wave + lane_now();
@@ -228,32 +237,43 @@ template <int HEADS, int WAVES, int BLOCKS> struct mqa_logits {
         return (int64_t)((uint64_t)high << 32 | low);
     }
 
-    /* cut[0 .. 1]: block and tile that this workgroup begins with; cut[2 .. 3]: before which it ends. */
-    METHOD void share(int32_t blocks, int32_t group)
+    METHOD static int32_t from_lane(int32_t x, int32_t other)
     {
-        const CONSTANT mqa_logits_gfx950 &a = args();
-        const int32_t lane = lane_now(), item = 64 * wave + lane, each = (blocks + THREADS - 1) / THREADS;
-        const int32_t from = device_least(item * each, blocks), to = device_least(from + each, blocks);
-        int64_t       own = 0;
+        return __builtin_amdgcn_ds_bpermute(4 * other, x);
+    }
+
+    /* The cost of the whole call; `before`: of what lies before this work-item's blocks, [from, to). */
+    METHOD int64_t line_of(int32_t from, int32_t to, int64_t &before) const
+    {
+        const int32_t lane = lane_now();
+        int64_t       own = 0, line = 0;
         for (int32_t b = from; b < to; b++)
             own += mqa_logits_grid_cost(&grid, block_of(b));
         int64_t sum = own;
         for (int32_t d = 1; d < 64; d *= 2) {
-            const int64_t before = from_lane(sum, lane - d);
-            sum += lane >= d ? before : 0;
+            const int64_t others = from_lane(sum, lane - d);
+            sum += lane >= d ? others : 0;
         }
         if (lane == 63)
             s.line[wave] = sum;
+        device_barrier();
+        before = sum - own;
+        for (int32_t w = 0; w < WAVES; w++) {
+            before += w < wave ? s.line[w] : 0;
+            line += s.line[w];
+        }
+        return line;
+    }
+
+    /* This workgroup's part of the line. */
+    METHOD part part_of_line(int32_t blocks, int32_t group, int32_t from, int32_t to, int64_t at, int64_t line) const
+    {
+        const int32_t groups = args().groups, item = 64 * wave + lane_now();
+        const int64_t begin = mqa_logits_grid_cut(line, group, groups),
+                      end = mqa_logits_grid_cut(line, group + 1, groups);
         if (item < 4)
             s.cut[item] = item % 2 == 0 ? blocks : 0;
         device_barrier();
-        int64_t line = 0, at = sum - own;
-        for (int32_t w = 0; w < WAVES; w++) {
-            at += w < wave ? s.line[w] : 0;
-            line += s.line[w];
-        }
-        const int64_t begin = mqa_logits_grid_cut(line, group, a.groups);
-        const int64_t end = mqa_logits_grid_cut(line, group + 1, a.groups);
         for (int32_t b = from; b < to; b++) {
             const mqa_logits_grid_block block = block_of(b);
             const int64_t               cost = mqa_logits_grid_cost(&grid, block);
@@ -268,6 +288,100 @@ template <int HEADS, int WAVES, int BLOCKS> struct mqa_logits {
             at += cost;
         }
         device_barrier();
+        return { uniform(s.cut[0]), uniform(s.cut[1]), uniform(s.cut[2]), uniform(s.cut[3]), true };
+    }
+
+    /* Each way to cut few blocks; the waves share the ways, and lanes the blocks of one. */
+    METHOD void try_ways(int32_t blocks, int64_t line) const
+    {
+        enum { LANES = 64 * WAVES / WAYS };
+        const int32_t               lane = lane_now(), groups = args().groups, way = wave * (64 / LANES) + lane / LANES;
+        const mqa_logits_grid_block own = lane < blocks ? block_of(lane) : mqa_logits_grid_block{ 0, 0, 0 };
+        const bool                  sees = mqa_logits_grid_seen(own) > 0;
+        const int64_t               begins = __builtin_popcountll(__builtin_amdgcn_ballot_w64(sees));
+        int32_t                     tile = sees ? mqa_logits_grid_tile(&grid, own.live) : 1;
+        for (int32_t d = 1; d < 64; d *= 2)
+            tile = device_most(tile, from_lane(tile, lane ^ d));
+        const int32_t limit =
+            mqa_logits_grid_limit(line - begins * MQA_LOGITS_GRID_BEGIN, tile, blocks, groups, way / 2);
+        int32_t count = 0, filled = 0, longest = 0;
+        for (int32_t b = lane % LANES; b < blocks; b += LANES) {
+            const mqa_logits_grid_parts p = mqa_logits_grid_cuts(&grid, block_of(b), limit, way % 2);
+            count += p.count;
+            filled += p.line;
+            longest = device_most(longest, p.longest);
+        }
+        for (int32_t d = 1; d < LANES; d *= 2) {
+            count += from_lane(count, lane ^ d);
+            filled += from_lane(filled, lane ^ d);
+            longest = device_most(longest, from_lane(longest, lane ^ d));
+        }
+        if (lane % LANES == 0) {
+            s.limit[way] = limit;
+            s.count[way] = count;
+            s.filled[way] = filled;
+            s.longest[way] = mqa_logits_grid_longest(&grid, count, longest, filled, groups);
+        }
+        device_barrier();
+    }
+
+    /* The way that ends first; negative: none is better than the line. */
+    METHOD int32_t best_way(int64_t line) const
+    {
+        int64_t longest = -1;
+        int32_t best = -1;
+        for (int32_t way = 0; way < WAYS; way++) {
+            const int64_t own = s.longest[way];
+            const bool    better = own >= 0 && (longest < 0 || own < longest);
+            longest = better ? own : longest;
+            best = better ? way : best;
+        }
+        return uniform(mqa_logits_grid_few(longest, line, args().groups) ? best : -1);
+    }
+
+    /* Of the tiles of a block that no row sees, from left to right. */
+    METHOD void fill_share(int32_t b, int32_t from, int32_t to) const
+    {
+        const int32_t lo = uniform(s.lo[b]), hi = uniform(s.hi[b]), seen = lo < hi ? hi - lo : 0;
+        const int32_t left = seen > 0 ? lo : grid.tiles;
+        fill(b, from, device_least(to, left));
+        fill(b, device_most(from, left) + seen, to + seen);
+    }
+
+    /* This workgroup's part of a block, or of the tiles that are to be filled, which are filled here. */
+    METHOD part part_of_block(int32_t blocks, int32_t group, int32_t way) const
+    {
+        const int32_t               lane = lane_now(), groups = args().groups, parts = uniform(s.count[way]);
+        const mqa_logits_grid_block own = lane < blocks ? block_of(lane) : mqa_logits_grid_block{ 0, 0, 0 };
+        mqa_logits_grid_parts       p = mqa_logits_grid_cuts(&grid, own, s.limit[way], way % 2);
+        p.count = lane < blocks ? p.count : 0;
+        p.line = lane < blocks ? p.line : 0;
+        int32_t count = p.count, line = p.line;
+        for (int32_t d = 1; d < 64; d *= 2) {
+            const int32_t counts = from_lane(count, lane - d), lines = from_lane(line, lane - d);
+            count += lane >= d ? counts : 0;
+            line += lane >= d ? lines : 0;
+        }
+        if (group < parts) {
+            const uint64_t mine = __builtin_amdgcn_ballot_w64(group >= count - p.count && group < count);
+            const int32_t  b = __builtin_ctzll(mine), of = __builtin_amdgcn_readlane(p.count, b);
+            const int32_t  k = group - (__builtin_amdgcn_readlane(count, b) - of);
+            const int32_t  lo = uniform(s.lo[b]), seen = uniform(s.hi[b]) - lo;
+            if (args().clean && __builtin_amdgcn_readlane(p.line, b) == 0)
+                fill_share(b, mqa_logits_grid_share(grid.tiles - seen, k, of),
+                           mqa_logits_grid_share(grid.tiles - seen, k + 1, of));
+            return { b, lo + mqa_logits_grid_share(seen, k, of), b, lo + mqa_logits_grid_share(seen, k + 1, of),
+                     false };
+        }
+        const int32_t all = uniform(s.filled[way]), left = groups - parts;
+        const int32_t from = mqa_logits_grid_share(all, group - parts, left);
+        const int32_t to = mqa_logits_grid_share(all, group - parts + 1, left);
+        for (int32_t b = 0; b < blocks; b++) {
+            const int32_t past = __builtin_amdgcn_readlane(line, b), at = past - __builtin_amdgcn_readlane(p.line, b);
+            if (from < past && to > at)
+                fill_share(b, device_most(from, at) - at, device_least(to, past) - at);
+        }
+        return { 0, 0, -1, 0, false };
     }
 
     /* Outside of all windows
@@ -633,23 +747,30 @@ template <int HEADS, int WAVES, int BLOCKS> struct mqa_logits {
         }
     }
 
-    METHOD void run(int32_t group)
+    METHOD void run(int32_t group) const
     {
-        const CONSTANT mqa_logits_gfx950 &a = args();
-        const int32_t                     blocks = (a.m + BLOCK - 1) / BLOCK;
+        const int32_t blocks = (args().m + BLOCK - 1) / BLOCK, each = (blocks + THREADS - 1) / THREADS;
+        const int32_t from = device_least((64 * wave + lane_now()) * each, blocks),
+                      to = device_least(from + each, blocks);
+        int64_t       before;
         windows(blocks);
-        share(blocks, group);
-        const int32_t first = uniform(s.cut[0]), begin = uniform(s.cut[1]), last = uniform(s.cut[2]),
-                      end = uniform(s.cut[3]);
-        for (int32_t b = first; b < blocks && b <= last; b++) {
-            const int32_t from = b == first ? begin : 0, to = b == last ? end : grid.tiles;
-            const int32_t lo = uniform(s.lo[b]), hi = uniform(s.hi[b]), live = device_least(lo, hi);
-            if (a.clean) {
-                fill(b, from, device_least(to, live));
-                fill(b, device_most(from, hi), to);
+        const int64_t line = line_of(from, to, before);
+        int32_t       way = -1;
+        if (blocks <= MQA_LOGITS_GRID_FEW) {
+            try_ways(blocks, line);
+            way = best_way(line);
+        }
+        const part p =
+            way >= 0 ? part_of_block(blocks, group, way) : part_of_line(blocks, group, from, to, before, line);
+        for (int32_t b = p.block; b < blocks && b <= p.last_block; b++) {
+            const int32_t left = b == p.block ? p.tile : 0, right = b == p.last_block ? p.last_tile : grid.tiles;
+            const int32_t lo = uniform(s.lo[b]), hi = uniform(s.hi[b]);
+            if (p.fills && args().clean) {
+                fill(b, left, device_least(right, device_least(lo, hi)));
+                fill(b, device_most(left, hi), right);
             }
-            if (device_most(from, lo) < device_least(to, hi))
-                products(b, device_most(from, lo), device_least(to, hi));
+            if (device_most(left, lo) < device_least(right, hi))
+                products(b, device_most(left, lo), device_least(right, hi));
         }
     }
 };

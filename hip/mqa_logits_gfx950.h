@@ -11,10 +11,10 @@ enum {
     MQA_LOGITS_GFX950_WAVE_HEADS = 128,
     MQA_LOGITS_GFX950_BLOCKS = 4096, /* of one launch: their windows lie in LDS */
     MQA_LOGITS_GFX950_SMALL_BLOCKS = 512,
-    /* Workgroups of a launch. All of a device are there at once; one that is left without work ends. */
-    MQA_LOGITS_GFX950_GROUPS = 256,       /* CUs of an MI355X, with 8 waves of 256 registers each */
-    MQA_LOGITS_GFX950_SMALL_GROUPS = 512, /* two on a CU */
-    MQA_LOGITS_GFX950_XCDS = 8            /* which take workgroups in turn */
+    /* Workgroups of a launch: one for each CU of an MI355X, all there at once; one that is left without work ends. A CU
+     * has room for eight waves of 256 registers, which those for few rows leave half empty. */
+    MQA_LOGITS_GFX950_GROUPS = 256,
+    MQA_LOGITS_GFX950_XCDS = 8 /* which take workgroups in turn */
 };
 
 /* Strides in bytes. Elements of a row of q, k, weights and logits stand together; rows of q and k are aligned to 4
@@ -33,6 +33,8 @@ typedef struct mqa_logits_gfx950 {
 
 #include "mqa_logits.h"
 
+#include "mqa_logits_grid.h"
+
 /* Rows of a workgroup. */
 static inline int64_t mqa_logits_gfx950_block(int64_t heads, bool small)
 {
@@ -44,6 +46,14 @@ static inline int64_t mqa_logits_gfx950_block(int64_t heads, bool small)
 static inline int64_t mqa_logits_gfx950_rows(int64_t heads, bool small)
 {
     return mqa_logits_gfx950_block(heads, small) * (small ? MQA_LOGITS_GFX950_SMALL_BLOCKS : MQA_LOGITS_GFX950_BLOCKS);
+}
+
+static inline mqa_logits_grid mqa_logits_gfx950_grid(int64_t heads, int64_t n, bool clean, bool small)
+{
+    return (mqa_logits_grid){ .rows = (int32_t)mqa_logits_gfx950_block(heads, small),
+                              .tiles = (int32_t)((n + MQA_LOGITS_GRID_KEYS - 1) / MQA_LOGITS_GRID_KEYS),
+                              .wave_rows = (int32_t)(MQA_LOGITS_GFX950_WAVE_HEADS / heads),
+                              .clean = clean };
 }
 
 static inline uint64_t mqa_logits_gfx950_address(const etalon_tensor *t, int64_t row)

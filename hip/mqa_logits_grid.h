@@ -95,6 +95,91 @@ GRID_FN int64_t mqa_logits_grid_cut(int64_t line, int32_t group, int32_t groups)
     return (int64_t)(whole * (uint32_t)group + rest * (uint32_t)group / (uint32_t)groups);
 }
 
+/* Few blocks
+ * ----------
+ * Where a workgroup gets a few tiles, what counts is that none gets one more than the others, and none the ends of two
+ * blocks. What a block sees is cut into parts of its own then, so that none works longer than a limit. Tiles to fill are
+ * a line of their own, for the workgroups that are left; or each part fills its share of its block's.
+ */
+enum {
+    MQA_LOGITS_GRID_FEW = 64,   /* blocks */
+    MQA_LOGITS_GRID_LIMITS = 8, /* that are tried, both ways */
+};
+
+/* What a limit means for a block: parts, tiles on the line to be filled, and how long the longest part works. */
+typedef struct mqa_logits_grid_parts {
+    int32_t count, line, longest;
+} mqa_logits_grid_parts;
+
+GRID_FN int32_t mqa_logits_grid_seen(mqa_logits_grid_block b)
+{
+    return b.lo < b.hi ? b.hi - b.lo : 0;
+}
+
+/* Without its beginning. */
+GRID_FN int64_t mqa_logits_grid_work(const mqa_logits_grid *g, mqa_logits_grid_block b)
+{
+    const int32_t seen = mqa_logits_grid_seen(b);
+    return (int64_t)mqa_logits_grid_tile(g, b.live) * seen + (int64_t)mqa_logits_grid_fill(g) * (g->tiles - seen);
+}
+
+/* The machine divides 64 bits by some hundred instructions. */
+GRID_FN int64_t mqa_logits_grid_divide(int64_t a, int64_t b)
+{
+    return ((a | b) >> 32) == 0 ? (int64_t)((uint32_t)a / (uint32_t)b) : a / b;
+}
+
+/* Limit i of the work of a part, whole tiles of that cost, for so much work in all. The first is the share of each, and
+ * may be enough since who fills has the time in which others begin, too; each of the others is more than the one before. */
+GRID_FN int32_t mqa_logits_grid_limit(int64_t work, int32_t tile, int32_t blocks, int32_t groups, int32_t i)
+{
+    const int32_t parts = groups - (i > 0 ? 2 * blocks * (i - 1) / MQA_LOGITS_GRID_LIMITS : 0);
+    const int64_t share = parts > 0 ? mqa_logits_grid_divide(work + parts - 1, parts) : work;
+    const int32_t most = 1 << 30, whole = (int32_t)(share < most ? share : most);
+    if (i == 0)
+        return whole > tile ? whole / tile * tile : tile;
+    return (whole + tile - 1) / tile * tile;
+}
+
+GRID_FN mqa_logits_grid_parts mqa_logits_grid_cuts(const mqa_logits_grid *g, mqa_logits_grid_block b, int32_t limit,
+                                                   int32_t alone)
+{
+    const int32_t seen = mqa_logits_grid_seen(b), fill = mqa_logits_grid_fill(g);
+    const int32_t tile = mqa_logits_grid_tile(g, b.live), filled = fill > 0 ? g->tiles - seen : 0;
+    const int32_t tiles = limit > tile ? limit / tile : 1, count = (seen + tiles - 1) / tiles;
+    if (count == 0)
+        return (mqa_logits_grid_parts){ 0, filled, 0 };
+    const int32_t longest = (seen + count - 1) / count * tile;
+    if (alone)
+        return (mqa_logits_grid_parts){ count, filled, longest };
+    return (mqa_logits_grid_parts){ count, 0, longest + (filled + count - 1) / count * fill };
+}
+
+/* How long the longest workgroup works, its beginning left out, if blocks have so many parts, of which the longest works
+ * so long, and so many tiles on the line in all; negative: there are not so many workgroups. */
+GRID_FN int64_t mqa_logits_grid_longest(const mqa_logits_grid *g, int64_t count, int64_t longest, int64_t line,
+                                        int32_t groups)
+{
+    const int64_t left = groups - count;
+    if (left < 0 || (line > 0 && left == 0))
+        return -1;
+    const int64_t filling =
+        line > 0 ? mqa_logits_grid_divide(line + left - 1, left) * mqa_logits_grid_fill(g) - MQA_LOGITS_GRID_BEGIN : 0;
+    return longest > filling ? longest : filling;
+}
+
+/* Where part `part` of `parts` of so many tiles begins. */
+GRID_FN int32_t mqa_logits_grid_share(int64_t count, int64_t part, int64_t parts)
+{
+    return (int32_t)mqa_logits_grid_divide(count * part, parts);
+}
+
+/* Whether parts of blocks, the longest of which works so long, are better than parts of the line. */
+GRID_FN int32_t mqa_logits_grid_few(int64_t longest, int64_t line, int32_t groups)
+{
+    return longest >= 0 && longest <= mqa_logits_grid_divide(line, groups) + MQA_LOGITS_GRID_BEGIN / 2;
+}
+
 /* Of `m` rows that see all tiles, on the fullest of `units` CUs. */
 GRID_FN int64_t mqa_logits_grid_whole(const mqa_logits_grid *g, int64_t m, int64_t units)
 {

@@ -3,7 +3,6 @@
 #include "offload.h"
 
 #include "mqa_logits_gfx950.h"
-#include "mqa_logits_grid.h"
 
 /* What is refused
  * ---------------
@@ -42,19 +41,12 @@ static bool logits_within(const mqa_logits_problem *p, bool small)
     return row >= 0 && row < (int64_t)1 << 32 && (rows - 1) * row + 4 * (p->n + 64) < (int64_t)1 << 32;
 }
 
-static mqa_logits_grid grid_of(const mqa_logits_problem *p, bool small)
-{
-    return (mqa_logits_grid){ .rows = (int32_t)mqa_logits_gfx950_block(p->h, small),
-                              .tiles = (int32_t)((p->n + MQA_LOGITS_GRID_KEYS - 1) / MQA_LOGITS_GRID_KEYS),
-                              .wave_rows = (int32_t)(MQA_LOGITS_GFX950_WAVE_HEADS / p->h),
-                              .clean = p->clean };
-}
-
 /* Half as many rows a workgroup, which reads keys twice as often, but takes twice as many CUs. Windows may be out of
  * the host's reach; the choice is that of rows which see all keys. */
 static bool small_is_faster(const mqa_logits_problem *p)
 {
-    const mqa_logits_grid small = grid_of(p, true), large = grid_of(p, false);
+    const mqa_logits_grid small = mqa_logits_gfx950_grid(p->h, p->n, p->clean, true);
+    const mqa_logits_grid large = mqa_logits_gfx950_grid(p->h, p->n, p->clean, false);
     return mqa_logits_grid_whole(&small, p->m, MQA_LOGITS_GFX950_GROUPS) <=
            mqa_logits_grid_whole(&large, p->m, MQA_LOGITS_GFX950_GROUPS);
 }
@@ -119,13 +111,12 @@ static etalon_status launch(const etalon_context *ctx, const mqa_logits_problem 
     mqa_logits_gfx950 args[LAUNCH_MAX_STEPS];
     launch_step       steps[LAUNCH_MAX_STEPS];
     const int64_t     most = mqa_logits_gfx950_rows(p->h, small);
-    const int32_t     groups = small ? MQA_LOGITS_GFX950_SMALL_GROUPS : MQA_LOGITS_GFX950_GROUPS;
     const uint32_t    waves = small ? MQA_LOGITS_GFX950_SMALL_WAVES : MQA_LOGITS_GFX950_WAVES;
     int               count = 0;
     for (int64_t row = 0; row < p->m && p->n > 0; row += most, count++) {
-        args[count] = mqa_logits_gfx950_of(p, row, p->m - row < most ? p->m - row : most, groups);
+        args[count] = mqa_logits_gfx950_of(p, row, p->m - row < most ? p->m - row : most, MQA_LOGITS_GFX950_GROUPS);
         steps[count] = (launch_step){ .stem = stem,
-                                      .groups = { (uint32_t)groups, 1, 1 },
+                                      .groups = { MQA_LOGITS_GFX950_GROUPS, 1, 1 },
                                       .threads = 64 * waves,
                                       .args = &args[count],
                                       .args_bytes = sizeof args[count] };

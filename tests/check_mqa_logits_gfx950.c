@@ -9,6 +9,7 @@
 #include "testing.h"
 #include "twin.h"
 
+#include "code_objects.h"
 #include "mqa_logits_gfx950.h"
 #include "sim.h"
 
@@ -406,18 +407,20 @@ END_TEST
 /* Tile edges, one row and one key, more workgroups than tiles, more blocks than workgroups. */
 START_TEST(edges)
 {
+    enum { MANY = -1 }; /* more blocks than are cut one by one */
     static const struct {
         int64_t m, n;
         int32_t groups;
-    } shapes[] = { { 1, 1, 8 },   { 1, 64, 16 },  { 2, 65, 8 },  { 4, 127, 64 },  { 5, 128, 8 },
-                   { 16, 31, 8 }, { 17, 33, 24 }, { 33, 63, 8 }, { 300, 40, 8 },  { 1, 1500, 64 },
-                   { 8, 900, 8 }, { 31, 320, 8 }, { 32, 1, 8 },  { 260, 70, 16 }, { 3, 449, 8 } };
+    } shapes[] = { { 1, 1, 8 },    { 1, 64, 16 },   { 2, 65, 8 },   { 4, 127, 64 },  { 5, 128, 8 }, { 16, 31, 8 },
+                   { 17, 33, 24 }, { 33, 63, 8 },   { 300, 40, 8 }, { 1, 1500, 64 }, { 8, 900, 8 }, { 31, 320, 8 },
+                   { 32, 1, 8 },   { 260, 70, 16 }, { 3, 449, 8 },  { MANY, 20, 40 } };
     enum { SHAPES = sizeof shapes / sizeof shapes[0] };
     const struct kernel *k = &kernels[_i];
+    const int64_t        many = MQA_LOGITS_GRID_FEW * mqa_logits_gfx950_block(k->heads, k->small) + 1;
     for (int i = 0; i < SHAPES; i++) {
         rng             r = rng_make(cases_seed(), (uint64_t)(5000 + 100 * _i + i));
         mqa_logits_case c;
-        make(&c, &r, k, shapes[i].m, shapes[i].n, i % 3 == 2 ? 1 : 0, i % 2);
+        make(&c, &r, k, shapes[i].m == MANY ? many : shapes[i].m, shapes[i].n, i % 3 == 2 ? 1 : 0, i % 2);
         run(&c, k, (uint64_t)(i % 8), shapes[i].groups);
         compare(&c.args, k->stem);
         cases_free(&c.memory);
@@ -456,7 +459,7 @@ static int64_t copied(const char *report)
 START_TEST(counts)
 {
     const struct kernel *k = &kernels[_i];
-    const int64_t        rows = mqa_logits_gfx950_block(k->heads, k->small), n = 4096, groups = 8;
+    const int64_t        rows = mqa_logits_gfx950_block(k->heads, k->small), n = 4096, groups = 2;
     const sim_options    options = { .counters = true };
     rng                  r = rng_make(cases_seed(), (uint64_t)(6000 + _i));
     mqa_logits_case      c;
@@ -525,6 +528,37 @@ START_TEST(code)
 }
 END_TEST
 
+/* The table of doc/KERNELS*.md says what the compiler's metadata say. */
+START_TEST(documented)
+{
+    const struct kernel *k = &kernels[_i];
+    const char          *root = getenv("top_srcdir");
+    char                 path[4096], line[1024], label[128];
+    unsigned             rows = 0, waves = 0, registers = 0, lds = 0, scratch = 1;
+    code_object_use      use = { 0 };
+    static const char   *files[2] = { "KERNELS-mqa_logits.md", "KERNELS.md" };
+    for (const code_object *o = code_objects; o->stem != NULL; o++)
+        if (strcmp(o->stem, k->stem) == 0)
+            ck_assert(code_object_uses(o, &use));
+    snprintf(label, sizeof label, "| `%s` |", k->stem);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/doc/%s", root == NULL ? "." : root, files[i]);
+        FILE *from = fopen(path, "r");
+        while (from != NULL && fgets(line, sizeof line, from) != NULL)
+            if (strncmp(line, label, strlen(label)) == 0)
+                ck_assert_int_eq(
+                    sscanf(line + strlen(label), "%u |%u |%u |%u |%u", &rows, &waves, &registers, &lds, &scratch), 5);
+        if (from != NULL)
+            fclose(from);
+    }
+    ck_assert_int_eq(rows, mqa_logits_gfx950_block(k->heads, k->small));
+    ck_assert_uint_eq(waves, k->small ? MQA_LOGITS_GFX950_SMALL_WAVES : MQA_LOGITS_GFX950_WAVES);
+    ck_assert_uint_eq(registers, use.registers);
+    ck_assert_uint_eq(lds, use.lds_bytes);
+    ck_assert_uint_eq(scratch, use.scratch_bytes);
+}
+END_TEST
+
 static void fill(TCase *t)
 {
     tcase_add_loop_test(t, windows, 0, KERNELS * LAYOUTS * 2);
@@ -535,6 +569,7 @@ static void fill(TCase *t)
     tcase_add_loop_test(t, edges, 0, KERNELS);
     tcase_add_loop_test(t, counts, 0, KERNELS);
     tcase_add_loop_test(t, code, 0, KERNELS);
+    tcase_add_loop_test(t, documented, 0, KERNELS);
 }
 
 int main(void)

@@ -29,6 +29,7 @@ unit_tests = \
 	%D%/check_merge_states \
 	%D%/check_metamorphic \
 	%D%/check_mqa_logits \
+	%D%/check_mqa_logits_grid \
 	%D%/check_mqa_logits_paged \
 	%D%/check_pa_mtp \
 	%D%/check_sample \
@@ -96,6 +97,7 @@ check_LTLIBRARIES += %D%/libprobe_neon.la
 probes += %D%/libprobe_neon.la
 endif
 %C%_libprobe_neon_la_SOURCES = %D%/simd_probe_neon.c
+%C%_check_mqa_logits_grid_CPPFLAGS = $(AM_CPPFLAGS) -iquote $(top_srcdir)/hip
 %C%_check_simd_LDADD = $(probes) $(LDADD)
 
 # Every row of every gate against every yardstick, and kernels that are broken on purpose.
