@@ -57,6 +57,8 @@ static const char *refuse(const mqa_logits_problem *p, int64_t heads, bool small
         return heads == 32 ? "H is not 32" : "H is not 64";
     if (p->d != MQA_LOGITS_GFX950_DIM)
         return "D is not 128";
+    if (p->compressed)
+        return "logits are compressed";
     if (p->q.dtype != ETALON_E4M3FN || p->k.dtype != ETALON_E4M3FN)
         return "q or k is not E4M3FN";
     if (!together(&p->q) || !together(&p->k))

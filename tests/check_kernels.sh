@@ -1,4 +1,4 @@
-# doc/KERNELS.md says of each kernel in asm/ what its object takes, and none spills.
+# doc/KERNELS.md says of each kernel for one architecture what its object takes, and none spills.
 #   ETALON_SIM    etalon-sim
 . "$top_srcdir/tests/tap.sh"
 
@@ -10,9 +10,12 @@ resources() {
 }
 
 found=0
-for source in "$top_srcdir"/asm/*/*.s; do
-    stem=$(basename "$source" .s)
-    object=$top_builddir/asm/${stem##*_}/$stem.co
+for source in "$top_srcdir"/asm/*/*.s "$top_srcdir"/hip/*_gfx*.hip; do
+    stem=$(basename "${source%.*}")
+    case $source in
+    *.s) object=$top_builddir/asm/${stem##*_}/$stem.co ;;
+    *) object=$top_builddir/hip/$stem.${stem##*_}.co ;;
+    esac
     [ -f "$object" ] || continue
     found=1
     has=$(resources "$object")
@@ -26,5 +29,5 @@ for source in "$top_srcdir"/asm/*/*.s; do
     *) not_ok "$stem does not spill" "$has" ;;
     esac
 done
-[ $found -eq 1 ] || skip_all 'no kernel was assembled'
+[ $found -eq 1 ] || skip_all 'no kernel was made'
 finish

@@ -113,9 +113,9 @@ END_TEST
     }
 
 /* Dense tensors of 32 or 64 heads. */
-#define FIELD(m_, n_, h_)                                                                                     \
+#define FIELD(m_, n_, h_, compressed_)                                                                        \
     {                                                                                                         \
-        .device = 0, .m = m_, .n = n_, .h = h_, .d = 128,                                                     \
+        .device = 0, .m = m_, .n = n_, .columns = n_, .compressed = compressed_, .h = h_, .d = 128,           \
         .q = { .dtype = ETALON_E4M3FN, .rank = 3, .shape = { m_, h_, 128 }, .stride = { h_ * 128, 128, 1 } }, \
         .k = { .dtype = ETALON_E4M3FN, .rank = 2, .shape = { n_, 128 }, .stride = { 128, 1 } },               \
         .kv_scale = { .dtype = ETALON_F32, .rank = 1, .shape = { n_ }, .stride = { 1 } },                     \
@@ -135,12 +135,13 @@ static const struct {
     const char        *want; /* NULL: none */
 } choices[] = {
 #ifdef HAVE_GFX950
-    { FIELD(4096, 32768, 32), NEEDS_OFFLOAD | NEEDS_GFX950, "mqa_logits_e4m3_h32_d128_gfx950" },
-    { FIELD(8192, 8192, 64), NEEDS_OFFLOAD | NEEDS_GFX950, "mqa_logits_e4m3_h64_d128_gfx950" },
-    { FIELD(1, 131072, 32), NEEDS_OFFLOAD | NEEDS_GFX950, "mqa_logits_e4m3_h32_d128_small_gfx950" },
-    { FIELD(61, 1024, 64), NEEDS_OFFLOAD | NEEDS_GFX950, "mqa_logits_e4m3_h64_d128_small_gfx950" },
-    { FIELD(64, 64, 16), NEEDS_OFFLOAD | NEEDS_GFX950, "mqa_logits_omp" },
-    { FIELD(4096, 32768, 32), NEEDS_OFFLOAD, "mqa_logits_omp" },
+    { FIELD(4096, 32768, 32, false), NEEDS_OFFLOAD | NEEDS_GFX950, "mqa_logits_e4m3_h32_d128_gfx950" },
+    { FIELD(8192, 8192, 64, false), NEEDS_OFFLOAD | NEEDS_GFX950, "mqa_logits_e4m3_h64_d128_gfx950" },
+    { FIELD(1, 131072, 32, false), NEEDS_OFFLOAD | NEEDS_GFX950, "mqa_logits_e4m3_h32_d128_small_gfx950" },
+    { FIELD(61, 1024, 64, false), NEEDS_OFFLOAD | NEEDS_GFX950, "mqa_logits_e4m3_h64_d128_small_gfx950" },
+    { FIELD(64, 64, 16, false), NEEDS_OFFLOAD | NEEDS_GFX950, "mqa_logits_omp" },
+    { FIELD(4096, 32768, 32, true), NEEDS_OFFLOAD | NEEDS_GFX950, "mqa_logits_omp" },
+    { FIELD(4096, 32768, 32, false), NEEDS_OFFLOAD, "mqa_logits_omp" },
 #endif
 #ifdef HAVE_OFFLOAD
     { KEYS(ETALON_E4M3FN, 1), EVERYTHING | NEEDS_OFFLOAD, "mqa_logits_omp" },
