@@ -253,6 +253,46 @@ START_TEST(mapped_tensors)
 }
 END_TEST
 
+/* What the caller mapped may lie where the row for the device's architecture does not reach: another one serves. */
+START_TEST(mapped_at_any_address)
+{
+    const int64_t         q_lens[] = { 3 }, k_lens[] = { 40 };
+    const attention_shape shape = { .b = 1,
+                                    .hq = 4,
+                                    .hkv = 1,
+                                    .dqk = 256,
+                                    .dv = 256,
+                                    .q_lens = q_lens,
+                                    .k_lens = k_lens,
+                                    .q = ETALON_BF16,
+                                    .causal = 1 };
+    enum { ASIDE = 4 };
+    rng             r = rng_make(cases_seed(), 504);
+    pa_mtp_case     c;
+    twin_attention  twin;
+    etalon_context *ctx;
+    uintptr_t       first, last;
+    const int       d = device_count() - 1;
+    pa_mtp_make(&c, &r, &shape);
+    ck_assert_ok(create(d, &ctx));
+    tensor_span(&c.args.k_cache, &first, &last);
+    char *const there = omp_target_alloc(last - first + ASIDE, d);
+    ck_assert_ptr_nonnull(there);
+    ck_assert_int_eq(omp_target_memcpy(there, (void *)first, last - first, ASIDE, 0, d, omp_get_initial_device()), 0);
+    ck_assert_int_eq(omp_target_associate_ptr((void *)first, there + ASIDE, last - first, 0, d), 0);
+    cases_poison_outputs(&c.memory);
+    ck_assert_ok(etalon_pa_mtp(ctx, &c.args, no_workspace));
+    ck_assert_int_eq(omp_target_disassociate_ptr((void *)first, d), 0);
+    omp_target_free(there, d);
+    twin_pa_mtp(&c.args, &twin);
+    for (int64_t i = 0; i < cases_count(&c.args.out); i++)
+        ck_assert_double_le(fabs(cases_get(&c.args.out, i) - twin.out[i]), twin.out_bound[i]);
+    twin_attention_free(&twin);
+    etalon_context_destroy(ctx);
+    cases_free(&c.memory);
+}
+END_TEST
+
 /* Two inputs across each other, as K and V of one cache: q's heads and k's rows alternate in one buffer. */
 START_TEST(interleaved_inputs)
 {
@@ -840,6 +880,7 @@ static void fill(TCase *tcase)
     tcase_add_test(tcase, host_tensors);
     tcase_add_test(tcase, rows_that_serve);
     tcase_add_test(tcase, mapped_tensors);
+    tcase_add_test(tcase, mapped_at_any_address);
     tcase_add_test(tcase, interleaved_inputs);
     tcase_add_test(tcase, device_memory_runs_out);
     tcase_add_test(tcase, threads_share_a_context);
