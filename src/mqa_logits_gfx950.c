@@ -69,6 +69,8 @@ static const char *refuse(const mqa_logits_problem *p, int64_t heads, bool small
         return "the heads of weights are not contiguous";
     if (!together(&p->logits))
         return "the columns of logits are not contiguous";
+    if (p->logits.shape[1] != p->n)
+        return "logits have not a column for each key";
     if (p->n > MOST_KEYS)
         return "N is above 2^30";
     if (!within(&p->k, MOST_K_ROW))

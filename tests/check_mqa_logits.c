@@ -183,6 +183,65 @@ START_TEST(gate_selects)
 }
 END_TEST
 
+#ifdef HAVE_GFX950
+/* Why the rows for gfx950 do not serve a problem: one change of one that they serve. */
+START_TEST(gfx950_refuses)
+{
+    const gate_row                 *row = gate_find(&mqa_logits_gate, "mqa_logits_e4m3_h32_d128_gfx950");
+    const gate_row                 *small = gate_find(&mqa_logits_gate, "mqa_logits_e4m3_h32_d128_small_gfx950");
+    const gate_row                 *wide = gate_find(&mqa_logits_gate, "mqa_logits_e4m3_h64_d128_gfx950");
+    static const mqa_logits_problem served = FIELD(4096, 32768, 32, false), few = FIELD(8, 4096, 32, false);
+#define REFUSES(row, from, change, words)                                                                 \
+    do {                                                                                                  \
+        mqa_logits_problem p = from;                                                                      \
+        change;                                                                                           \
+        const char *why = gate_why_not(row, NEEDS_OFFLOAD | NEEDS_GFX950, &p);                            \
+        ck_assert_msg(why != NULL && strcmp(why, words) == 0, "%s: %s", #change, why == NULL ? "" : why); \
+    } while (0)
+#define SERVES(row, from, change)                                              \
+    do {                                                                       \
+        mqa_logits_problem p = from;                                           \
+        change;                                                                \
+        const char *why = gate_why_not(row, NEEDS_OFFLOAD | NEEDS_GFX950, &p); \
+        ck_assert_msg(why == NULL, "%s: %s", #change, why);                    \
+    } while (0)
+    REFUSES(row, served, p.h = 64, "H is not 32");
+    REFUSES(wide, served, p.h = 32, "H is not 64");
+    REFUSES(row, served, p.d = 64, "D is not 128");
+    REFUSES(row, served, p.compressed = true, "logits are compressed");
+    REFUSES(row, served, p.q.dtype = ETALON_E4M3FNUZ, "q or k is not E4M3FN");
+    REFUSES(row, served, p.k.dtype = ETALON_E4M3FNUZ, "q or k is not E4M3FN");
+    REFUSES(row, served, p.q.stride[2] = 2, "the head dim of q or k is not contiguous");
+    REFUSES(row, served, p.k.stride[1] = -1, "the head dim of q or k is not contiguous");
+    REFUSES(row, served, p.q.stride[1] = 129, "rows of q or k do not begin at multiples of 4 bytes");
+    REFUSES(row, served, p.k.data = (void *)(uintptr_t)2, "rows of q or k do not begin at multiples of 4 bytes");
+    REFUSES(row, served, p.weights.stride[1] = 2, "the heads of weights are not contiguous");
+    REFUSES(row, served, p.logits.stride[1] = 4096, "the columns of logits are not contiguous");
+    REFUSES(row, served, p.logits.shape[1] = 2048, "logits have not a column for each key");
+    REFUSES(row, served, p.n = p.logits.shape[1] = (1 << 30) + 1, "N is above 2^30");
+    REFUSES(row, served, p.k.stride[0] = 1 << 25, "a row of k begins before the last, or 32 MiB or more behind it");
+    REFUSES(row, served, p.k.stride[0] = -128, "a row of k begins before the last, or 32 MiB or more behind it");
+    REFUSES(row, served, p.kv_scale.stride[0] = -1,
+            "an element of kv_scale lies before the last, or 32 MiB or more behind it");
+    REFUSES(row, served, p.kv_scale.stride[0] = 1 << 23,
+            "an element of kv_scale lies before the last, or 32 MiB or more behind it");
+    REFUSES(row, served, p.logits.stride[0] = -32768, "a block of rows of logits runs backwards, or over 4 GiB");
+    REFUSES(row, served, p.logits.stride[0] = 1 << 26, "a block of rows of logits runs backwards, or over 4 GiB");
+    REFUSES(row, served, p.m = 3 << 20, "M is more than 16 launches take");
+    REFUSES(small, served, (void)0, "so many rows and keys are faster in larger blocks of rows");
+    SERVES(row, few, (void)0);
+    SERVES(small, few, (void)0);
+    SERVES(row, served, p.k.stride[0] = 1039680);
+    SERVES(row, served, p.q.stride[0] = -65536);
+    SERVES(row, served, p.weights.stride[0] = 0);
+    SERVES(row, served, p.logits.stride[0] = 1 << 20);
+    SERVES(row, served, p.ks.stride[0] = -3);
+#undef SERVES
+#undef REFUSES
+}
+END_TEST
+#endif
+
 static const struct {
     int64_t   ks, ke;
     key_range see;
@@ -287,6 +346,9 @@ static void fill(TCase *tcase)
     tcase_add_test(tcase, refuses_wrong_tensors);
     tcase_add_test(tcase, refuses_wrong_extents_and_memory);
     tcase_add_loop_test(tcase, gate_selects, 0, sizeof choices / sizeof choices[0]);
+#ifdef HAVE_GFX950
+    tcase_add_test(tcase, gfx950_refuses);
+#endif
     tcase_add_loop_test(tcase, windows_are_clamped, 0, sizeof windows / sizeof windows[0]);
     tcase_add_loop_test(tcase, compressed_windows_have_columns, 0, sizeof compressed / sizeof compressed[0]);
     tcase_add_test(tcase, worked_by_hand);
