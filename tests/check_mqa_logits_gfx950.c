@@ -576,9 +576,12 @@ static void fill(TCase *t)
  * A process each, which ends as it likes. Three workgroups of a line, with more tiles than LDS has room for, and one for
  * each part of a block; memory that comes late, out of order, at once.
  */
-static void drive(const struct kernel *k)
+static const struct kernel *driven;
+
+START_TEST(drive)
 {
     enum { CASES = 3 };
+    const struct kernel  *k = driven;
     static const int32_t  groups[CASES] = { 1, 24, 3 };
     static const uint64_t schedules[CASES] = { 3, 1, 0 };
     for (int i = 0; i < CASES; i++) {
@@ -590,6 +593,12 @@ static void drive(const struct kernel *k)
         cases_free(&c.memory);
     }
 }
+END_TEST
+
+static void fill_drive(TCase *t)
+{
+    tcase_add_test(t, drive);
+}
 
 static int drive_all(const struct kernel *k, char **objects)
 {
@@ -600,8 +609,8 @@ static int drive_all(const struct kernel *k, char **objects)
             other_object = *objects;
             if (freopen("/dev/null", "w", stdout) == NULL || freopen("/dev/null", "w", stderr) == NULL)
                 _exit(2);
-            drive(k);
-            _exit(0);
+            driven = k;
+            _exit(testing_main("drive", fill_drive));
         }
         waitpid(child, &status, 0);
         printf("%s\n", WIFEXITED(status) && WEXITSTATUS(status) == 0 ? "ok" : "failed");
