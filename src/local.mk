@@ -68,7 +68,7 @@ if HAVE_GFX950
 endif
 endif
 if HAVE_GFX1250
-%C%_liboffload_la_SOURCES += %D%/fmha_varlen_gfx1250.c
+%C%_liboffload_la_SOURCES += %D%/fmha_varlen_gfx1250.c %D%/fmha_varlen_gfx1250.h
 endif
 if HAVE_GFX950
 %C%_liboffload_la_SOURCES += %D%/mqa_logits_gfx950.c
