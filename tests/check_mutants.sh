@@ -52,7 +52,7 @@ library() {
 }
 
 library pa_mtp_reduce_d256_gfx950 0/1
-library pa_mtp_e4m3_d256_gqa16_page16_gfx950 5/12
+library pa_mtp_e4m3_d256_gqa16_page16_gfx950 5/36
 library pa_mtp_e4m3_d256_gqa8_page16_gfx950 3/48
 library pa_mtp_e4m3_d256_gqa4_page16_gfx950 1/48
 
