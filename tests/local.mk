@@ -185,7 +185,9 @@ check_DATA += %D%/sim/kernels.stamp
 # Minutes of work, with a score for each kernel.
 check-mutants: %D%/check_sim_kernels$(EXEEXT) $(mutant_drivers)
 	top_srcdir='$(top_srcdir)' AMDGCN_CC='$(AMDGCN_CC)' SIM_KERNELS=%D%/check_sim_kernels$(EXEEXT) \
-	$(SHELL) $(top_srcdir)/%D%/check_mutants.sh
+	MUTANTS='$(MUTANTS)' $(SHELL) $(top_srcdir)/%D%/check_mutants.sh
+check-mutants-long:
+	$(MAKE) check-mutants MUTANTS=all
 else
 TESTS += %D%/no_amdgcn.sh
 endif
@@ -254,7 +256,7 @@ if HAVE_GFX1250
 check_PROGRAMS += %D%/check_hip %D%/check_launch %D%/check_offload %D%/check_pa_mtp_gfx950
 check_DATA += $(offload_objects) %D%/offload/broken.stamp
 TESTS += %D%/check_hip %D%/check_pa_mtp_gfx950
-mutant_drivers = %D%/check_pa_mtp_gfx950$(EXEEXT)
+mutant_drivers = %D%/check_fmha_varlen_gfx1250$(EXEEXT) %D%/check_pa_mtp_gfx950$(EXEEXT)
 %C%_check_hip_CPPFLAGS = $(SIM_TEST_CPPFLAGS) -iquote $(top_srcdir)/hip
 %C%_check_hip_LDADD = sim/libsim.la $(LDADD)
 %C%_check_pa_mtp_gfx950_CPPFLAGS = $(SIM_TEST_CPPFLAGS) -iquote $(top_srcdir)/hip
