@@ -469,19 +469,19 @@ static int64_t copied(const char *report)
 START_TEST(counts)
 {
     const struct kernel *k = &kernels[_i];
-    const int64_t        rows = mqa_logits_gfx950_block(k->heads, k->small), n = 2048, groups = 1;
+    const int64_t        rows = mqa_logits_gfx950_block(k->heads, k->small), n = TESTING_CASES(2048, 1024);
     const sim_options    options = { .counters = true };
     rng                  r = rng_make(cases_seed(), (uint64_t)(6000 + _i));
     mqa_logits_case      c;
     char                *report;
-    mqa_logits_make(&c, &r, 2 * rows, TESTING_CASES(n, 1024), k->heads, MQA_LOGITS_GFX950_DIM);
+    mqa_logits_make(&c, &r, 2 * rows, n, k->heads, MQA_LOGITS_GFX950_DIM);
     const int64_t keys = c.args.k.shape[0];
-    run_reported(&c, k, &options, (int32_t)groups, &report);
+    run_reported(&c, k, &options, 1, &report);
     ck_assert_int_eq(copied(report), 2 * keys * (MQA_LOGITS_GFX950_DIM + 4));
     const double conflicts = number_of(strstr(report, "\nLDS: "), "bytes,"), lds = number_of(report, "\nLDS: ");
     ck_assert_msg(conflicts * 128.0 < 0.01 * lds, "%s: %g cycles of bank conflicts", k->stem, conflicts);
     const double cycles = number_of(report, "estimate, not a measurement:") * 2400.0;
-    const double rate = (double)(2 * rows * keys * k->heads) / (double)groups / cycles;
+    const double rate = (double)(2 * rows * keys * k->heads) / cycles;
     printf("# %s: %.1f relu a cycle and CU, by the simulator's estimate\n", k->stem, rate);
     ck_assert_msg(rate >= 16.0, "%s: %g relu a cycle and CU", k->stem, rate);
     free(report);
