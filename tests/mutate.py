@@ -258,6 +258,7 @@ def execs(i, following):
 
 
 RULES = (waits, nops, barriers, m0_setups, lanes, offsets, constants, formats, execs)
+KINDS = tuple(rule.__name__ for rule in RULES)
 
 
 class Mutant:
@@ -355,10 +356,15 @@ def parse_arguments():
     parser.add_argument("--include", metavar="FOLDER", action="append", default=[], help="where included files are, too")
     parser.add_argument("--sample", metavar="N/OF", default="0/1",
                         help="only every OF-th mutant, beginning with number N: a large kernel has thousands")
+    parser.add_argument("--kinds", metavar="KIND,...", type=lambda text: text.split(","), default=list(KINDS),
+                        help=f"only mutants of these kinds: {', '.join(KINDS)}")
     parser.add_argument("--only", metavar="WORDS", help="only mutants whose description holds these words")
     parser.add_argument("file")
     parser.add_argument("driver", nargs=argparse.REMAINDER)
     options = parser.parse_args()
+    unknown = sorted(set(options.kinds) - set(KINDS))
+    if unknown:
+        parser.error(f"no such kind: {', '.join(unknown)}")
     options.stem = os.path.splitext(os.path.basename(options.file))[0]
     options.arch = options.stem.rpartition("_")[2]
     options.name = options.stem if options.symbol is None else f"{options.stem}:{options.symbol}"
@@ -387,6 +393,7 @@ def main():
     options = parse_arguments()
     lines = expanded(options, options.file)
     mutants = list(mutants_of(instructions_of(lines, options.symbol, options.arch)))
+    mutants = [m for m in mutants if m.rule in options.kinds]
     first, _, step = options.sample.partition("/")
     mutants = mutants[int(first) :: int(step)]
     if options.only:
@@ -412,7 +419,8 @@ def main():
     ran = len(mutants) - refused
     for mutant in survivors:
         print(f"SURVIVES   {mutant.rule:10} {mutant.what}")
-    stale = [] if options.only or step != "1" else [p for p in patterns if p not in used]
+    is_part = options.only or step != "1" or set(options.kinds) != set(KINDS)
+    stale = [] if is_part else [p for p in patterns if p not in used]
     for pattern in stale:
         print(f"STALE      {options.name}  {pattern}")
     kinds = sorted({m.rule for m in mutants})
