@@ -117,21 +117,24 @@ float attend(const attend_keys *keys, const attend_row *row, float *out)
     return total.m + logf(total.l);
 }
 
-/* e4m3(x) as a value. */
-static float rounded(float x)
+/* The sum of the E4M3 terms of x: exact, since 18 bits hold what lies between 448 and 2^-9. */
+static float rounded(float x, int32_t terms)
 {
-    return f32_of_e4m3fn(e4m3fn_of_f32(x, FP8_SATURATE));
+    float sum = 0.0f;
+    for (int32_t t = 0; t < terms; t++)
+        sum += f32_of_e4m3fn(e4m3fn_of_f32(x - sum, FP8_SATURATE));
+    return sum;
 }
 
 /* P in (0, 1] times 2^8 fills the range of E4M3FN: its maximum, 256, is exact. */
-static void round_weights(float *p, int64_t n)
+static void round_weights(float *p, int64_t n, int32_t terms)
 {
     for (int64_t j = 0; j < n; j++)
-        p[j] = 0x1p-8f * rounded(0x1p8f * p[j]);
+        p[j] = 0x1p-8f * rounded(0x1p8f * p[j], terms);
 }
 
 /* Each 32 keys, counted from key 0 of the sequence, under a power of two of their own. */
-static void round_weights_block32(float *p, int64_t first, int64_t n)
+static void round_weights_block32(float *p, int64_t first, int64_t n, int32_t terms)
 {
     for (int64_t j = 0, next; j < n; j = next) {
         const int64_t end = (first + j) / 32 * 32 + 32 - first;
@@ -143,7 +146,7 @@ static void round_weights_block32(float *p, int64_t first, int64_t n)
             continue; /* all vanished, or NaN: nothing to scale by */
         const float scale = f32_of_e8m0(e8m0_ceil_of_f32(most / 448 /* largest finite E4M3FN */));
         for (int64_t i = j; i < next; i++)
-            p[i] = scale * rounded(p[i] / scale);
+            p[i] = scale * rounded(p[i] / scale, terms);
     }
 }
 
@@ -167,9 +170,9 @@ float attend_model(const attend_keys *keys, const attend_row *row, const etalon_
         for (int64_t j = 0; j < next - first; j++)
             p[j] = expf(p[j] - m);
         if (model->p_scale == ETALON_P_SCALE_BLOCK32)
-            round_weights_block32(p, first, next - first);
+            round_weights_block32(p, first, next - first, model->p_terms);
         else
-            round_weights(p, next - first);
+            round_weights(p, next - first, model->p_terms);
         for (int64_t j = first; j < next; j += BLOCK_KEYS)
             add_block(keys, j, least(next - j, BLOCK_KEYS), p + (j - first), expf(m - total.m), sum);
     }

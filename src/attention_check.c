@@ -110,9 +110,13 @@ etalon_status attention_check_model(const char *op, const etalon_model_options *
                 options->tile_keys % MODEL_TILE_STEP == 0,
             "%s: model.tile_keys: %" PRId32 ", expected a multiple of %d up to %d, or 0 for %d", op, options->tile_keys,
             MODEL_TILE_STEP, ATTENTION_MAX_TILE, MODEL_TILE);
+    REQUIRE(options->p_terms >= 0 && options->p_terms <= 2,
+            "%s: model.p_terms: %" PRId32 ", expected 1 or 2, or 0 for 1", op, options->p_terms);
     *checked = *options;
     if (checked->tile_keys == 0)
         checked->tile_keys = MODEL_TILE;
+    if (checked->p_terms == 0)
+        checked->p_terms = 1;
     return ETALON_OK;
 }
 

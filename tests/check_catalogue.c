@@ -1632,7 +1632,7 @@ START_TEST(B64_hot_key_of_the_local_scales)
             twin_attention   twin;
             hot_case(&c, hots[_i].gap, hot_positions[i]);
             c.args.kernel = "fmha_varlen_model";
-            c.args.model = (etalon_model_options){ policies[p].p_scale, HOT_TILE };
+            c.args.model = (etalon_model_options){ .p_scale = policies[p].p_scale, .tile_keys = HOT_TILE };
             ck_assert_ok(cases_run_fmha_varlen(&c.args, 2));
             twin_fmha_varlen_model(&c.args, &twin);
             const double mass = n / (a + n), got = cases_get(&c.args.out, 1);
@@ -1661,7 +1661,7 @@ START_TEST(B64_hot_key_in_a_window)
         hot_case(&c, 13.5, positions[i]);
         c.args.window_left = HOT_KEYS - 1 - 5; /* the first visible key is 5 */
         c.args.kernel = "fmha_varlen_model";
-        c.args.model = (etalon_model_options){ (etalon_p_scale)_i, HOT_TILE };
+        c.args.model = (etalon_model_options){ .p_scale = (etalon_p_scale)_i, .tile_keys = HOT_TILE };
         ck_assert_ok(cases_run_fmha_varlen(&c.args, 2));
         twin_fmha_varlen_model(&c.args, &twin);
         for (int d = 0; d < 2; d++)
@@ -1683,7 +1683,7 @@ START_TEST(B64_hot_key_of_the_fixed_scale)
         fmha_varlen_case c;
         hot_case(&c, 13.5, last ? HOT_KEYS - 1 : 0);
         c.args.kernel = "fmha_varlen_model";
-        c.args.model = (etalon_model_options){ ETALON_P_SCALE_FIXED, HOT_TILE };
+        c.args.model = (etalon_model_options){ .p_scale = ETALON_P_SCALE_FIXED, .tile_keys = HOT_TILE };
         ck_assert_ok(cases_run_fmha_varlen(&c.args, 2));
         const double mass = cases_get(&c.args.out, 1);
         if (last)

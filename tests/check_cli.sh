@@ -320,6 +320,9 @@ expect 1 'a fixed scale of P loses the tail' FAIL "$ETALON" check --kernel fmha_
 for policy in tile block32; do
     expect 0 "p_scale=$policy on the same" '' "$ETALON" check --kernel fmha_varlen_model --set p_scale=$policy "$dir/tail"
 done
+expect 0 'p_terms=2 beside it' '' "$ETALON" check --kernel fmha_varlen_model --set p_scale=tile --set p_terms=2 "$dir/tail"
+expect 2 'too many terms' 'model.p_terms: 3, expected 1 or 2' \
+    "$ETALON" check --kernel fmha_varlen_model --set p_terms=3 "$dir/tail"
 expect 1 'another mask is another problem' FAIL "$ETALON" check --set causal=1 --set softmax_scale=0.01 "$dir/tail"
 expect 0 'run notes what was set' '' "$ETALON" run --set causal=1 "$dir/tail" -o "$dir/causal"
 expect 0 'the key set' '"set":"causal=1"' cat "$dir/causal"

@@ -145,6 +145,7 @@ START_TEST(refuses_wrong_scalars_and_content)
     REJECT((f.cu_k[1] = 6), "cu_seqlens_k[2]: 5, expected at least 6: it must not decrease");
     REJECT(f.cu_k[2] = 4, "cu_seqlens_k[2]: 4, expected 5 (tokens of k)");
     REJECT(a->model.tile_keys = -32, "model.tile_keys: -32");
+    REJECT(a->model.p_terms = -1, "model.p_terms: -1, expected 1 or 2, or 0 for 1");
 }
 END_TEST
 

@@ -151,6 +151,7 @@ START_TEST(refuses_wrong_scalars)
     REJECT(a->model.p_scale = (etalon_p_scale)9, "model.p_scale: 9");
     REJECT(a->model.tile_keys = 48, "model.tile_keys: 48, expected a multiple of 32");
     REJECT(a->model.tile_keys = 2048, "model.tile_keys: 2048, expected a multiple of 32 up to 1024");
+    REJECT(a->model.p_terms = 3, "model.p_terms: 3, expected 1 or 2, or 0 for 1");
     REJECT(a->size = 0, "args.size: 0");
 }
 END_TEST

@@ -340,7 +340,9 @@ END_TEST
 
 static etalon_model_options draw_model(rng *r)
 {
-    return (etalon_model_options){ (etalon_p_scale)rng_below(r, 3), (int32_t)RNG_PICK(r, 0, 32, 64, 96, 256) };
+    return (etalon_model_options){ .p_scale = (etalon_p_scale)rng_below(r, 3),
+                                   .tile_keys = (int32_t)RNG_PICK(r, 0, 32, 64, 96, 256),
+                                   .p_terms = (int32_t)rng_below(r, 3) };
 }
 
 /* q as an _ref row must see it to have the scores of the model: rounded to E4M3FN, in its own dtype. */

@@ -296,21 +296,27 @@ typedef struct rounded {
     double low, middle, high;
 } rounded;
 
-static rounded round_weight(double w, double delta)
+static double round_to_terms(double w, int terms)
 {
-    return (rounded){ twin_round(w * (1.0 - delta), ETALON_E4M3FN), twin_round(w, ETALON_E4M3FN),
-                      twin_round(w * (1.0 + delta), ETALON_E4M3FN) };
+    const double first = twin_round(w, ETALON_E4M3FN);
+    return terms == 2 ? first + twin_round(w - first, ETALON_E4M3FN) : first;
+}
+
+static rounded round_weight(double w, double delta, int terms)
+{
+    return (rounded){ round_to_terms(w * (1.0 - delta), terms), round_to_terms(w, terms),
+                      round_to_terms(w * (1.0 + delta), terms) };
 }
 
 /* As round_weight after a division by the block's power of two, which fp32 might see one step off at its own
  * boundary. */
-static rounded round_in_block(double w, double delta, double most)
+static rounded round_in_block(double w, double delta, double most, int terms)
 {
     const double  low = ldexp(1.0, (int)ceil(log2(most * (1.0 - delta) / 448.0)));
     const double  middle = ldexp(1.0, (int)ceil(log2(most / 448.0)));
     const double  high = ldexp(1.0, (int)ceil(log2(most * (1.0 + delta) / 448.0)));
-    const rounded a = round_weight(w / low, delta), b = round_weight(w / middle, delta),
-                  c = round_weight(w / high, delta);
+    const rounded a = round_weight(w / low, delta, terms), b = round_weight(w / middle, delta, terms),
+                  c = round_weight(w / high, delta, terms);
     return (rounded){ fmin(a.low * low, c.low * high), b.middle * middle, fmax(a.high * low, c.high * high) };
 }
 
@@ -333,6 +339,7 @@ static int64_t min64(int64_t a, int64_t b)
 static void round_weights(const etalon_model_options *model, const row *r, int64_t keys, double lse, double e)
 {
     const int64_t tile_keys = model->tile_keys > 0 ? model->tile_keys : 128;
+    const int     terms = model->p_terms == 2 ? 2 : 1;
     double        running = -INFINITY;
     for (int64_t from = 0; from < keys; from += tile_keys) {
         const int64_t to = min64(keys, from + tile_keys);
@@ -352,12 +359,12 @@ static void round_weights(const etalon_model_options *model, const row *r, int64
             if (model->p_scale == ETALON_P_SCALE_BLOCK32) {
                 const int64_t block = j - j % 32;
                 const double  most = 256.0 * exp(largest(r->s, block, min64(to, block + 32)) - m);
-                p = round_in_block(w, delta, most);
+                p = round_in_block(w, delta, most, terms);
                 floor_ *= most / 224.0; /* X < 2 most / 448 */
             } else {
-                p = round_weight(w, delta);
+                p = round_weight(w, delta, terms);
             }
-            r->loss[j] = fmax(0x1p-4 * r->weight[j], floor_ * back);
+            r->loss[j] = fmax((terms == 2 ? 0x1p-8 : 0x1p-4) * r->weight[j], floor_ * back);
             r->weight[j] = p.middle * back;
             r->spread[j] = fmax(p.high - p.middle, p.middle - p.low) * back;
         }

@@ -31,7 +31,7 @@ static const command commands[] = {
       "  --op OP           the operation, where the file's metadata does not name it\n"
       "  --set KEY=VALUE   a scalar in place of the file's metadata: causal=0, softmax_scale=0.1, and of the _model "
       "rows\n"
-      "                    p_scale=fixed|tile|block32 and tile_keys=128\n"
+      "                    p_scale=fixed|tile|block32, tile_keys=128, p_terms=1|2\n"
       "  --tolerance T     class of the bounds for results in the file: fp8 (default) or fp32\n"
       "  --sample N        verifies N outputs instead of all: rows (token, head); of mqa_logits, elements. Computed by "
       "the\n"

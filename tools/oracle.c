@@ -52,6 +52,7 @@ static const oracle_scalar pa_mtp_scalars[] = {
     { "kv_layout", ORACLE_LAYOUT, IN(pa_mtp, kv_layout) },
     { "p_scale", ORACLE_P_SCALE, IN(pa_mtp, model.p_scale) },
     { "tile_keys", ORACLE_I32, IN(pa_mtp, model.tile_keys) },
+    { "p_terms", ORACLE_I32, IN(pa_mtp, model.p_terms) },
 };
 
 static const oracle_output pa_mtp_outputs[] = {
@@ -83,6 +84,7 @@ static const oracle_scalar fmha_varlen_scalars[] = {
     { "max_seqlen_k", ORACLE_I64, IN(fmha_varlen, max_seqlen_k) },
     { "p_scale", ORACLE_P_SCALE, IN(fmha_varlen, model.p_scale) },
     { "tile_keys", ORACLE_I32, IN(fmha_varlen, model.tile_keys) },
+    { "p_terms", ORACLE_I32, IN(fmha_varlen, model.p_terms) },
 };
 
 static const oracle_output fmha_varlen_outputs[] = {

@@ -35,6 +35,9 @@ extern "C" {
  *   TILE      P^ = e4m3(2^8 exp(s - m_t)), m_t the tile's own maximum; the tile's P^ V is then weighted by exp(m_t - m)
  *   BLOCK32   as FIXED without the 2^8, but each block of 32 keys is divided before rounding by its own power of two,
  *             X = 2^ceil(log2(max P / 448)), as an E8M0 operand scale does                    [OCP-MX]
+ *
+ * x being what is rounded, P^ has p_terms of them: t[1] = e4m3(x), t[2] = e4m3(x - t[1]), as a kernel does that
+ * multiplies V by the rest of P too.
  */
 typedef enum etalon_p_scale { ETALON_P_SCALE_FIXED = 0, ETALON_P_SCALE_TILE, ETALON_P_SCALE_BLOCK32 } etalon_p_scale;
 
@@ -42,6 +45,7 @@ typedef enum etalon_p_scale { ETALON_P_SCALE_FIXED = 0, ETALON_P_SCALE_TILE, ETA
 typedef struct etalon_model_options {
     etalon_p_scale p_scale;
     int32_t        tile_keys; /* keys a tile: a multiple of 32 up to 1024; 0: 128 */
+    int32_t        p_terms;   /* E4M3 terms of P: 1 or 2; 0: 1 */
 } etalon_model_options;
 
 #ifdef __cplusplus
