@@ -18,7 +18,7 @@ command -v "$PYTHON" >/dev/null 2>&1 || skip_all "no $PYTHON"
 mutants() {
     name=$1${2:+:$2}
     if out=$("$PYTHON" "$top_srcdir/tests/mutate.py" --clang "$AMDGCN_CC" --quiet ${2:+--symbol "$2"} \
-        --equivalent "$top_srcdir/tests/sim/mutants-equivalent.txt" "$top_srcdir/tests/sim/$1.s" \
+        --include "$top_srcdir/asm" --equivalent "$top_srcdir/tests/sim/mutants-equivalent.txt" "$top_srcdir/tests/sim/$1.s" \
         "$SIM_KERNELS" "$name" 2>&1); then
         ok "$(printf '%s\n' "$out" | tail -n 1)"
     else

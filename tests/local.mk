@@ -155,7 +155,7 @@ sim_kernel_sources = \
 	%D%/sim/gemm_e4m3.hip \
 	%D%/sim/gemm_e4m3_gfx1250.s \
 	%D%/sim/gemm_e4m3_gfx950.s \
-	%D%/sim/kernel.inc \
+	asm/kernel.inc \
 	%D%/sim/offload.c \
 	%D%/sim/run.hip \
 	%D%/sim/run_gfx1250.s \

@@ -8,7 +8,7 @@ mkdir -p "$directory"
 assemble() { # STEM: STEM_ARCH.s, of the arches that there are
     for arch in gfx950 gfx1250; do
         if [ -f "$sources/$1_$arch.s" ]; then
-            "$compiler" --target=amdgcn-amd-amdhsa -mcpu=$arch -I"$sources" "$sources/$1_$arch.s" -o "$directory/$1_$arch.co"
+            "$compiler" --target=amdgcn-amd-amdhsa -mcpu=$arch -I"$sources/../../asm" "$sources/$1_$arch.s" -o "$directory/$1_$arch.co"
         fi
     done
 }
