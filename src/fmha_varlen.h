@@ -23,6 +23,14 @@ typedef struct fmha_varlen_problem {
 /* The one place that doubts the caller. */
 etalon_status fmha_varlen_check(const etalon_fmha_varlen_args *args, fmha_varlen_problem *p);
 
+/* What a kernel does with a problem whose tensors lie on the device. */
+typedef etalon_status fmha_varlen_launch(const etalon_context *ctx, const char *stem, const fmha_varlen_problem *there,
+                                         void *stream);
+
+/* Has the problem there while `launch` runs. */
+etalon_status fmha_varlen_on_device(const etalon_context *ctx, const fmha_varlen_problem *p, void *stream,
+                                    const char *stem, fmha_varlen_launch *launch);
+
 #define KERNEL(stem, needs, workspace, refuse)                                        \
     size_t etalon_##stem##_workspace(const etalon_context *ctx, const void *problem); \
     etalon_status etalon_##stem(const etalon_context *ctx, const fmha_varlen_problem *p, etalon_workspace work);

@@ -174,26 +174,10 @@ static etalon_status run(const etalon_context *ctx, const char *stem, const fmha
     return p->total_q == 0 ? ETALON_OK : offload_run(ctx->device, stream, &step, 1);
 }
 
-static etalon_status run_mapped(const etalon_context *ctx, const char *stem, const fmha_varlen_problem *p,
-                                etalon_workspace work)
-{
-    static const char *const names[] = { "q",         "k",         "v",         "cu_seqlens_q", "cu_seqlens_k",
-                                         "q_descale", "k_descale", "v_descale", "lse",          "out" };
-    fmha_varlen_problem      there = *p;
-    etalon_tensor *const     tensors[] = {
-        &there.q,         &there.k,         &there.v,         &there.cu_seqlens_q, &there.cu_seqlens_k,
-        &there.descale.q, &there.descale.k, &there.descale.v, &there.lse,          &there.out
-    };
-    enum { INPUTS = 8, ALL = 10 };
-    offload_map map;
-    TRY(offload_enter(ctx->device, "fmha_varlen", work.stream, tensors, names, INPUTS, ALL, &map));
-    return offload_exit(&map, run(ctx, stem, &there, work.stream));
-}
-
 #define ROW(stem)                                                                                               \
     etalon_status etalon_##stem(const etalon_context *ctx, const fmha_varlen_problem *p, etalon_workspace work) \
     {                                                                                                           \
-        return run_mapped(ctx, #stem, p, work);                                                                 \
+        return fmha_varlen_on_device(ctx, p, work.stream, #stem, run);                                          \
     }
 
 ROW(fmha_varlen_e4m3_d192x128_causal_gfx1250)

@@ -6,10 +6,10 @@
 
 enum { MOST_GROUPS = 1 << 16 };
 
-static etalon_status run(const etalon_context *ctx, const fmha_varlen_problem *p, void *stream)
+static etalon_status run(const etalon_context *ctx, const char *stem, const fmha_varlen_problem *p, void *stream)
 {
     const fmha_varlen_omp args = fmha_varlen_omp_of(p, MOST_GROUPS);
-    const launch_step     step = { .stem = "fmha_varlen_omp",
+    const launch_step     step = { .stem = stem,
                                    .groups = { (uint32_t)args.a.groups, 1, 1 },
                                    .threads = WORKGROUP,
                                    .args = &args,
@@ -17,7 +17,8 @@ static etalon_status run(const etalon_context *ctx, const fmha_varlen_problem *p
     return args.a.groups == 0 ? ETALON_OK : offload_run(ctx->device, stream, &step, 1);
 }
 
-etalon_status etalon_fmha_varlen_omp(const etalon_context *ctx, const fmha_varlen_problem *p, etalon_workspace work)
+etalon_status fmha_varlen_on_device(const etalon_context *ctx, const fmha_varlen_problem *p, void *stream,
+                                    const char *stem, fmha_varlen_launch *launch)
 {
     static const char *const names[] = { "q",         "k",         "v",         "cu_seqlens_q", "cu_seqlens_k",
                                          "q_descale", "k_descale", "v_descale", "lse",          "out" };
@@ -28,6 +29,11 @@ etalon_status etalon_fmha_varlen_omp(const etalon_context *ctx, const fmha_varle
     };
     enum { INPUTS = 8, ALL = 10 };
     offload_map map;
-    TRY(offload_enter(ctx->device, "fmha_varlen", work.stream, tensors, names, INPUTS, ALL, &map));
-    return offload_exit(&map, run(ctx, &there, work.stream));
+    TRY(offload_enter(ctx->device, "fmha_varlen", stream, tensors, names, INPUTS, ALL, &map));
+    return offload_exit(&map, launch(ctx, stem, &there, stream));
+}
+
+etalon_status etalon_fmha_varlen_omp(const etalon_context *ctx, const fmha_varlen_problem *p, etalon_workspace work)
+{
+    return fmha_varlen_on_device(ctx, p, work.stream, "fmha_varlen_omp", run);
 }

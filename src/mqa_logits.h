@@ -68,6 +68,14 @@ static inline float mqa_logits_scale(const attend_keys *keys, int64_t n)
     return *(const float *)attend_key_at(keys, keys->v, keys->v_page, keys->v_slot, n);
 }
 
+/* What a kernel does with a problem whose tensors lie on the device. */
+typedef etalon_status mqa_logits_launch(const etalon_context *ctx, const char *stem, const mqa_logits_problem *there,
+                                        void *stream);
+
+/* Has the problem there while `launch` runs. */
+etalon_status mqa_logits_on_device(const etalon_context *ctx, const mqa_logits_problem *p, void *stream,
+                                   const char *stem, mqa_logits_launch *launch);
+
 #define KERNEL(stem, needs, workspace, refuse)                                        \
     size_t etalon_##stem##_workspace(const etalon_context *ctx, const void *problem); \
     etalon_status etalon_##stem(const etalon_context *ctx, const mqa_logits_problem *p, etalon_workspace work);

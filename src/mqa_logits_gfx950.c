@@ -109,8 +109,8 @@ const char *mqa_logits_refuse_h64_small_gfx950(const void *problem)
 /* Launch
  * ------
  */
-static etalon_status launch(const etalon_context *ctx, const mqa_logits_problem *p, void *stream, const char *stem,
-                            bool small)
+static etalon_status run(const etalon_context *ctx, const char *stem, const mqa_logits_problem *p, void *stream,
+                         bool small)
 {
     mqa_logits_gfx950 args[LAUNCH_MAX_STEPS];
     launch_step       steps[LAUNCH_MAX_STEPS];
@@ -128,26 +128,23 @@ static etalon_status launch(const etalon_context *ctx, const mqa_logits_problem 
     return count == 0 ? ETALON_OK : offload_run(ctx->device, stream, steps, count);
 }
 
-static etalon_status run(const etalon_context *ctx, const mqa_logits_problem *p, void *stream, const char *stem,
-                         bool small)
+static etalon_status run_large(const etalon_context *ctx, const char *stem, const mqa_logits_problem *p, void *stream)
 {
-    static const char *const names[] = { "q", "k", "kv_scale", "weights", "cu_seqlen_ks", "cu_seqlen_ke", "logits" };
-    mqa_logits_problem       there = *p;
-    etalon_tensor *const     tensors[] = { &there.q,  &there.k,  &there.kv_scale, &there.weights,
-                                           &there.ks, &there.ke, &there.logits };
-    enum { INPUTS = 6, ALL = 7 };
-    offload_map map;
-    TRY(offload_enter(ctx->device, "mqa_logits", stream, tensors, names, INPUTS, ALL, &map));
-    return offload_exit(&map, launch(ctx, &there, stream, stem, small));
+    return run(ctx, stem, p, stream, false);
 }
 
-#define ROW(stem, small)                                                                                       \
+static etalon_status run_small(const etalon_context *ctx, const char *stem, const mqa_logits_problem *p, void *stream)
+{
+    return run(ctx, stem, p, stream, true);
+}
+
+#define ROW(stem, run)                                                                                         \
     etalon_status etalon_##stem(const etalon_context *ctx, const mqa_logits_problem *p, etalon_workspace work) \
     {                                                                                                          \
-        return run(ctx, p, work.stream, #stem, small);                                                         \
+        return mqa_logits_on_device(ctx, p, work.stream, #stem, run);                                          \
     }
 
-ROW(mqa_logits_e4m3_h32_d128_gfx950, false)
-ROW(mqa_logits_e4m3_h32_d128_small_gfx950, true)
-ROW(mqa_logits_e4m3_h64_d128_gfx950, false)
-ROW(mqa_logits_e4m3_h64_d128_small_gfx950, true)
+ROW(mqa_logits_e4m3_h32_d128_gfx950, run_large)
+ROW(mqa_logits_e4m3_h32_d128_small_gfx950, run_small)
+ROW(mqa_logits_e4m3_h64_d128_gfx950, run_large)
+ROW(mqa_logits_e4m3_h64_d128_small_gfx950, run_small)

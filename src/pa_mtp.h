@@ -26,6 +26,14 @@ etalon_status pa_mtp_check(const etalon_pa_mtp_args *args, pa_mtp_problem *p);
 /* Why the kernel for gfx950 with so many query heads a KV head does not serve it; NULL if it does. */
 const char *pa_mtp_refuse_gfx950(const pa_mtp_problem *p, int64_t ratio);
 
+/* What a kernel does with a problem whose tensors lie on the device, `work` too. */
+typedef etalon_status pa_mtp_launch(const etalon_context *ctx, const char *stem, const pa_mtp_problem *there,
+                                    void *work, void *stream);
+
+/* Has the problem there, with so many bytes of workspace, while `launch` runs. */
+etalon_status pa_mtp_on_device(const etalon_context *ctx, const pa_mtp_problem *p, etalon_workspace work, size_t bytes,
+                               const char *stem, pa_mtp_launch *launch);
+
 #define KERNEL(stem, needs, workspace, refuse)                                        \
     size_t etalon_##stem##_workspace(const etalon_context *ctx, const void *problem); \
     etalon_status etalon_##stem(const etalon_context *ctx, const pa_mtp_problem *p, etalon_workspace work);

@@ -116,6 +116,8 @@ static size_t workspace(const pa_mtp_problem *p)
 
 static etalon_status run(const etalon_context *ctx, const char *stem, const pa_mtp_problem *p, void *work, void *stream)
 {
+    if (!addresses_aligned(p))
+        return ETALON_ERROR_UNSUPPORTED;
     const pa_mtp_gfx950 args = pa_mtp_gfx950_of(p, (uint64_t)(uintptr_t)work, wanted_of(p));
     const uint32_t      heads = (uint32_t)args.heads + PA_MTP_GFX950_REDUCE_HEADS - 1;
     launch_step         steps[] = {
@@ -135,40 +137,11 @@ static etalon_status run(const etalon_context *ctx, const char *stem, const pa_m
     return offload_run(ctx->device, stream, steps, STEPS);
 }
 
-static etalon_status run_from_host(const etalon_context *ctx, const char *stem, const pa_mtp_problem *p)
-{
-    const size_t bytes = bytes_there(p);
-    void        *work = offload_alloc(ctx->device, bytes);
-    if (work == NULL)
-        return etalon_reject(ETALON_ERROR_DEVICE, "pa_mtp: device %" PRId32 ": OpenMP found no %zu bytes there",
-                             offload_number(ctx->device), bytes);
-    const etalon_status status = run(ctx, stem, p, work, NULL);
-    offload_free(ctx->device, work);
-    return status;
-}
-
+/* What the caller has mapped may lie anywhere: no copies of ours, which are aligned. */
 static etalon_status serve(const etalon_context *ctx, const char *stem, const pa_mtp_problem *p, etalon_workspace work)
 {
-    static const char *const names[] = { "q",         "k_cache",      "v_cache",   "block_tables",
-                                         "seq_lens",  "cu_seqlens_q", "q_descale", "k_descale",
-                                         "v_descale", "lse",          "out" };
-    pa_mtp_problem           there = *p;
-    etalon_tensor *const     tensors[] = {
-        &there.q,         &there.k,         &there.v,         &there.block_tables, &there.seq_lens, &there.cu_seqlens_q,
-        &there.descale.q, &there.descale.k, &there.descale.v, &there.lse,          &there.out
-    };
-    enum { INPUTS = 9, ALL = 11 };
-    offload_map map;
-    TRY(offload_enter(ctx->device, "pa_mtp", work.stream, tensors, names, INPUTS, ALL, &map));
-    if (p->device == ETALON_HOST && !addresses_aligned(&there)) { /* mapped by the caller: no copies of ours */
-        (void)offload_exit(&map, ETALON_ERROR_UNSUPPORTED);
-        return etalon_pa_mtp_omp(ctx, p, work);
-    }
-    etalon_status status = ETALON_OK;
-    if (p->tokens > 0)
-        status = p->device == ETALON_HOST ? run_from_host(ctx, stem, &there)
-                                          : run(ctx, stem, &there, work.data, work.stream);
-    return offload_exit(&map, status);
+    const etalon_status status = pa_mtp_on_device(ctx, p, work, bytes_there(p), stem, run);
+    return status == ETALON_ERROR_UNSUPPORTED && p->device == ETALON_HOST ? etalon_pa_mtp_omp(ctx, p, work) : status;
 }
 
 #define ROW(stem)                                                                                          \

@@ -21,12 +21,12 @@ size_t etalon_pa_mtp_omp_workspace(const etalon_context *ctx, const void *proble
     return p->device == ETALON_HOST ? 0 : bytes_there(p);
 }
 
-static etalon_status run(const etalon_context *ctx, const pa_mtp_problem *p, void *work, void *stream)
+static etalon_status run(const etalon_context *ctx, const char *stem, const pa_mtp_problem *p, void *work, void *stream)
 {
     const pa_mtp_omp  args = pa_mtp_omp_of(p, (uint64_t)(uintptr_t)work, WANTED_TASKS, MOST_GROUPS);
     const launch_step steps[] = {
         { .stem = "pa_mtp_plan_omp", .groups = { 1, 1, 1 } },
-        { .stem = "pa_mtp_omp", .groups = { (uint32_t)args.a.groups, 1, 1 } },
+        { .stem = stem, .groups = { (uint32_t)args.a.groups, 1, 1 } },
         { .stem = "pa_mtp_reduce_omp", .groups = { (uint32_t)args.reduce_groups, 1, 1 } },
     };
     enum { STEPS = sizeof steps / sizeof steps[0] };
@@ -40,19 +40,21 @@ static etalon_status run(const etalon_context *ctx, const pa_mtp_problem *p, voi
     return offload_run(ctx->device, stream, all, STEPS);
 }
 
-static etalon_status run_from_host(const etalon_context *ctx, const pa_mtp_problem *p)
+/* Tensors on the host come without a workspace on the device. */
+static etalon_status launch_from_host(const etalon_context *ctx, const pa_mtp_problem *there, size_t bytes,
+                                      const char *stem, pa_mtp_launch *launch)
 {
-    const size_t bytes = bytes_there(p);
-    void        *work = offload_alloc(ctx->device, bytes);
+    void *work = offload_alloc(ctx->device, bytes);
     if (work == NULL)
         return etalon_reject(ETALON_ERROR_DEVICE, "pa_mtp: device %" PRId32 ": OpenMP found no %zu bytes there",
                              offload_number(ctx->device), bytes);
-    const etalon_status status = run(ctx, p, work, NULL);
+    const etalon_status status = launch(ctx, stem, there, work, NULL);
     offload_free(ctx->device, work);
     return status;
 }
 
-etalon_status etalon_pa_mtp_omp(const etalon_context *ctx, const pa_mtp_problem *p, etalon_workspace work)
+etalon_status pa_mtp_on_device(const etalon_context *ctx, const pa_mtp_problem *p, etalon_workspace work, size_t bytes,
+                               const char *stem, pa_mtp_launch *launch)
 {
     static const char *const names[] = { "q",         "k_cache",      "v_cache",   "block_tables",
                                          "seq_lens",  "cu_seqlens_q", "q_descale", "k_descale",
@@ -67,6 +69,12 @@ etalon_status etalon_pa_mtp_omp(const etalon_context *ctx, const pa_mtp_problem 
     TRY(offload_enter(ctx->device, "pa_mtp", work.stream, tensors, names, INPUTS, ALL, &map));
     etalon_status status = ETALON_OK;
     if (p->tokens > 0)
-        status = p->device == ETALON_HOST ? run_from_host(ctx, &there) : run(ctx, &there, work.data, work.stream);
+        status = p->device == ETALON_HOST ? launch_from_host(ctx, &there, bytes, stem, launch)
+                                          : launch(ctx, stem, &there, work.data, work.stream);
     return offload_exit(&map, status);
+}
+
+etalon_status etalon_pa_mtp_omp(const etalon_context *ctx, const pa_mtp_problem *p, etalon_workspace work)
+{
+    return pa_mtp_on_device(ctx, p, work, bytes_there(p), "pa_mtp_omp", run);
 }
