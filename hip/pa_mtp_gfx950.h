@@ -51,8 +51,7 @@ enum {
     PA_MTP_GFX950_PART = PART_SIZE / 4, /* F32 of a task and KV head */
     PA_MTP_GFX950_ITEMS = 512,          /* of a workgroup */
     PA_MTP_GFX950_PLAN_ITEMS = 256,
-    PA_MTP_GFX950_REDUCE_ITEMS = 256,
-    PA_MTP_GFX950_REDUCE_HEADS = 4 /* rows of a workgroup of the reduction */
+    PA_MTP_GFX950_REDUCE_ITEMS = 512
 };
 
 /* Of the plan: rows of one sequence, and keys that they read. b < 0: none. */

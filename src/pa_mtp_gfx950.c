@@ -119,14 +119,13 @@ static etalon_status run(const etalon_context *ctx, const char *stem, const pa_m
     if (!addresses_aligned(p))
         return ETALON_ERROR_UNSUPPORTED;
     const pa_mtp_gfx950 args = pa_mtp_gfx950_of(p, (uint64_t)(uintptr_t)work, wanted_of(p));
-    const uint32_t      heads = (uint32_t)args.heads + PA_MTP_GFX950_REDUCE_HEADS - 1;
     launch_step         steps[] = {
         { .stem = "pa_mtp_plan_gfx950", .groups = { 1, 1, 1 }, .threads = PA_MTP_GFX950_PLAN_ITEMS },
         { .stem = stem,
           .groups = { (uint32_t)args.most_tasks, (uint32_t)args.kv_heads, 1 },
           .threads = PA_MTP_GFX950_ITEMS },
         { .stem = "pa_mtp_reduce_d256_gfx950",
-          .groups = { (uint32_t)args.tokens, heads / PA_MTP_GFX950_REDUCE_HEADS, 1 },
+          .groups = { (uint32_t)args.tokens, (uint32_t)args.heads, 1 },
           .threads = PA_MTP_GFX950_REDUCE_ITEMS },
     };
     enum { STEPS = sizeof steps / sizeof steps[0] };

@@ -175,8 +175,7 @@ static void call_plan(const call *k)
 
 static void call_reduce(const call *k)
 {
-    const int64_t groups = (k->p.heads + PA_MTP_GFX950_REDUCE_HEADS - 1) / PA_MTP_GFX950_REDUCE_HEADS;
-    rig_run(&k->r, "pa_mtp_reduce_d256_gfx950", &k->args, k->p.tokens, groups, PA_MTP_GFX950_REDUCE_ITEMS);
+    rig_run(&k->r, "pa_mtp_reduce_d256_gfx950", &k->args, k->p.tokens, k->p.heads, PA_MTP_GFX950_REDUCE_ITEMS);
 }
 
 static void call_main(const call *k)
