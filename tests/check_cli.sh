@@ -331,6 +331,15 @@ expect 2 'an unknown scalar' '--set clean=1: fmha_varlen has no such scalar' "$E
 expect 2 'no value' '--set causal: expected KEY=VALUE' "$ETALON" check --set causal "$dir/tail"
 expect 2 'no policy' 'p_scale: "best", expected fixed, tile or block32' "$ETALON" check --set p_scale=best "$dir/tail"
 
+# Rows that are asked for BF16: the verdict allows for it, and a result in the file is still held to F32.
+expect 0 'out in BF16' '1 passed' "$ETALON" check --set out_dtype=bf16 "$dir/tail"
+expect 0 'the model too, q of BF16 rounded' '1 passed' \
+    "$ETALON" check --kernel pa_mtp_model --set out_dtype=bf16 "$ETALON_VECTORS/pa_mtp-ragged-gqa8.safetensors"
+expect 0 'a sample of it' '20 of' "$ETALON" check --sample 20 --set out_dtype=bf16 "$dir/tail"
+expect 0 'run writes it' '' "$ETALON" run --set out_dtype=bf16 "$dir/tail" -o "$dir/short"
+expect 0 'the dtype' '"out":{"dtype":"BF16"' cat "$dir/short"
+expect 2 'no such dtype' 'out_dtype: "f16", expected f32 or bf16' "$ETALON" check --set out_dtype=f16 "$dir/tail"
+
 # Samples
 gen some fmha_varlen --expected --shape batch=2,ctx=40,q_len=30
 expect 0 'a sample says how many of how many' '10 of 240 rows' "$ETALON" check --sample 10 "$dir/some"

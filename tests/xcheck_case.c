@@ -521,6 +521,7 @@ const xcheck_reference *xcheck_reference_of(xcheck_yardsticks *y, bound_class cl
     if (r->ready)
         return r;
     r->problem = (oracle_problem){ y->c->op, y->c->args };
+    oracle_want_f32(&r->problem); /* the case's own out may be BF16 */
     if (class == BOUND_FP8 && bound_may_round_q(&r->problem)) {
         const oracle_problem wide = r->problem;
         cases_require(bound_round_q(&wide, &r->rounded_q, &r->problem, &error), "%s", error.text);

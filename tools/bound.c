@@ -254,6 +254,7 @@ static bool prepare_weights(const etalon_context *ctx, oracle_problem *absolute,
 {
     oracle_problem sharp = *b->problem;
     oracle_result  twice;
+    oracle_want_f32(&sharp);
     set_scale(absolute, 2.0 * scale);
     set_scale(&sharp, TOP_SHARPNESS * scale);
     b->spread = zeros(b->tokens * b->heads, sizeof *b->spread, error);
@@ -291,6 +292,7 @@ static bool prepare_attention(const etalon_context *ctx, bound_class class, boun
     etalon_tensor        v = { 0 };
     const etalon_tensor *values =
         b->problem->op->id == ORACLE_PA_MTP ? &b->problem->args.pa_mtp.v_cache : &b->problem->args.fmha_varlen.v;
+    oracle_want_f32(&absolute);
     bool ok = magnitudes(values, &v, error);
     if (ok) {
         set_values(&absolute, &v);

@@ -304,13 +304,23 @@ static bool judge(const subject *s, const bound *b, bound_class class, int outpu
     return bound_judge(b, class, output, got, want, poisoned, v, error);
 }
 
-/* What s->row computes: once, though a file may hold both what to expect and a result. */
+static bool wants_f32(const subject *s)
+{
+    return oracle_output_dtype(&s->problem, 0) == ETALON_F32;
+}
+
+/* What s->row computes in F32: once, though a file may hold both what to expect and a result. */
 static bool compute(const check *c, subject *s, tensorfile_error *error)
 {
     if (s->has_computed)
         return true;
     s->has_computed = true;
-    return run(c, s, s->row, &s->computed, error);
+    if (wants_f32(s))
+        return run(c, s, s->row, &s->computed, error);
+    subject exact = *s;
+    oracle_want_f32(&exact.problem);
+    exact.sample.problem = &exact.problem;
+    return run(c, &exact, s->row, &s->computed, error);
 }
 
 /* Judgement
@@ -328,13 +338,18 @@ static bool prepare_rounded(const check *c, subject *s, tensorfile_error *error)
     s->has_rounded = true;
     program_progress("%s: rounded q", s->path);
     if (samples(s)) {
+        s->rounded_problem = s->problem;
+        oracle_want_f32(&s->rounded_problem);
         s->rounded_sample = s->sample;
+        s->rounded_sample.problem = &s->rounded_problem;
         s->rounded_sample.round_q = true;
         return sample_run(c->ctx, &s->rounded_sample, s->row, &s->rounded, error) &&
                sample_bound(c->ctx, &s->rounded_sample, BOUND_FP8, &s->rounded_bound, error);
     }
-    return bound_round_q(&s->problem, &s->rounded_q, &s->rounded_problem, error) &&
-           oracle_run(c->ctx, &s->rounded_problem, s->row, &s->rounded, error) &&
+    if (!bound_round_q(&s->problem, &s->rounded_q, &s->rounded_problem, error))
+        return false;
+    oracle_want_f32(&s->rounded_problem);
+    return oracle_run(c->ctx, &s->rounded_problem, s->row, &s->rounded, error) &&
            bound_prepare(c->ctx, &s->rounded_problem, BOUND_FP8, &s->rounded_bound, error);
 }
 
@@ -377,7 +392,7 @@ static bool check_computed(check *c, subject *s, const char *kernel, const oracl
 static bool check_row(check *c, subject *s, const char *kernel, tensorfile_error *error)
 {
     oracle_result computed = { 0 };
-    if (strcmp(kernel, s->row) == 0)
+    if (strcmp(kernel, s->row) == 0 && wants_f32(s))
         return compute(c, s, error) && check_computed(c, s, kernel, &s->computed, error);
     const bool ok = run(c, s, kernel, &computed, error) && check_computed(c, s, kernel, &computed, error);
     oracle_result_free(&computed);

@@ -31,7 +31,8 @@ static const command commands[] = {
       "  --op OP           the operation, where the file's metadata does not name it\n"
       "  --set KEY=VALUE   a scalar in place of the file's metadata: causal=0, softmax_scale=0.1, and of the _model "
       "rows\n"
-      "                    p_scale=fixed|tile|block32, tile_keys=128, p_terms=1|2\n"
+      "                    p_scale=fixed|tile|block32, tile_keys=128, p_terms=1|2; of\n"
+      "                    attention out_dtype=f32|bf16\n"
       "  --tolerance T     class of the bounds for results in the file: fp8 (default) or fp32\n"
       "  --sample N        verifies N outputs instead of all: rows (token, head); of mqa_logits, elements. Computed by "
       "the\n"
@@ -45,7 +46,7 @@ static const command commands[] = {
     { "run", cmd_run,
       "etalon run [--kernel STEM] [--op OP] [--set KEY=VALUE]... [--threads N] [--device N] FILE -o OUT\n"
       "\n"
-      "Computes the file's operation and writes its outputs, F32, with the file's metadata as safetensors.\n"
+      "Computes the file's operation and writes its outputs with the file's metadata as safetensors.\n"
       "  --device N        GPU, by OpenMP's number: its rows serve, too\n" },
     { "compare", cmd_compare,
       "etalon compare [--got NAME] [--ref NAME] [--tolerance-abs X] [--tolerance-rel Y] [--json] A B\n"

@@ -53,6 +53,7 @@ static const oracle_scalar pa_mtp_scalars[] = {
     { "p_scale", ORACLE_P_SCALE, IN(pa_mtp, model.p_scale) },
     { "tile_keys", ORACLE_I32, IN(pa_mtp, model.tile_keys) },
     { "p_terms", ORACLE_I32, IN(pa_mtp, model.p_terms) },
+    { "out_dtype", ORACLE_OUT_DTYPE, IN(pa_mtp, out.dtype) },
 };
 
 static const oracle_output pa_mtp_outputs[] = {
@@ -85,6 +86,7 @@ static const oracle_scalar fmha_varlen_scalars[] = {
     { "p_scale", ORACLE_P_SCALE, IN(fmha_varlen, model.p_scale) },
     { "tile_keys", ORACLE_I32, IN(fmha_varlen, model.tile_keys) },
     { "p_terms", ORACLE_I32, IN(fmha_varlen, model.p_terms) },
+    { "out_dtype", ORACLE_OUT_DTYPE, IN(fmha_varlen, out.dtype) },
 };
 
 static const oracle_output fmha_varlen_outputs[] = {
@@ -329,6 +331,13 @@ static bool parse_p_scale(const char *text, etalon_p_scale *x)
     return false;
 }
 
+static bool parse_out_dtype(const char *text, etalon_dtype *x)
+{
+    const bool is_bf16 = strcmp(text, "bf16") == 0;
+    *x = is_bf16 ? ETALON_BF16 : ETALON_F32;
+    return is_bf16 || strcmp(text, "f32") == 0;
+}
+
 static bool set_scalar(const oracle_scalar *scalar, const char *key, const char *text, oracle_args *args,
                        tensorfile_error *error)
 {
@@ -356,6 +365,9 @@ static bool set_scalar(const oracle_scalar *scalar, const char *key, const char 
     case ORACLE_P_SCALE:
         return parse_p_scale(text, at(args, scalar->offset)) ||
                oracle_fail(error, "metadata %s: \"%.64s\", expected fixed, tile or block32", key, text);
+    case ORACLE_OUT_DTYPE:
+        return parse_out_dtype(text, at(args, scalar->offset)) ||
+               oracle_fail(error, "metadata %s: \"%.64s\", expected f32 or bf16", key, text);
     }
     return true;
 }
@@ -441,6 +453,18 @@ static int64_t extent_of(const oracle_args *args, const oracle_extent *e)
     return extent;
 }
 
+etalon_dtype oracle_output_dtype(const oracle_problem *problem, int output)
+{
+    const etalon_dtype dtype = tensor_at(&problem->args, problem->op->outputs[output].offset)->dtype;
+    return dtype != ETALON_DTYPE_NONE ? dtype : ETALON_F32;
+}
+
+void oracle_want_f32(oracle_problem *problem)
+{
+    for (int i = 0; i < problem->op->output_count; i++)
+        ((etalon_tensor *)at(&problem->args, problem->op->outputs[i].offset))->dtype = ETALON_F32;
+}
+
 void oracle_output_shape(const oracle_problem *problem, int output, int64_t *shape)
 {
     const oracle_output *o = &problem->op->outputs[output];
@@ -494,7 +518,8 @@ static bool allocate_outputs(const oracle_problem *problem, oracle_result *resul
         const oracle_output *o = &problem->op->outputs[i];
         int64_t              shape[3];
         oracle_output_shape(problem, i, shape);
-        if (!oracle_allocate(oracle_first_name(o->names), ETALON_F32, o->rank, shape, &result->tensor[i], error))
+        const etalon_dtype dtype = oracle_output_dtype(problem, i);
+        if (!oracle_allocate(oracle_first_name(o->names), dtype, o->rank, shape, &result->tensor[i], error))
             return false;
     }
     return true;
@@ -523,8 +548,9 @@ static bool reserve_output(const oracle_problem *problem, int output, reservatio
 {
     const oracle_output *o = &problem->op->outputs[output];
     int64_t              shape[3], bytes;
+    const etalon_dtype   dtype = oracle_output_dtype(problem, output);
     oracle_output_shape(problem, output, shape);
-    if (!bytes_of(ETALON_F32, o->rank, shape, &bytes))
+    if (!bytes_of(dtype, o->rank, shape, &bytes))
         return oracle_fail(error, "%s: its bytes overflow 64 bits", oracle_first_name(o->names));
     const size_t length = bytes > 0 ? (size_t)bytes : 1;
     void *const  at = mmap(NULL, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -533,7 +559,7 @@ static bool reserve_output(const oracle_problem *problem, int output, reservatio
                            bytes);
     r->at[output] = at;
     r->bytes[output] = length;
-    r->outputs.tensor[output] = etalon_tensor_dense(at, ETALON_F32, o->rank, shape);
+    r->outputs.tensor[output] = etalon_tensor_dense(at, dtype, o->rank, shape);
     return true;
 }
 

@@ -36,7 +36,8 @@ typedef enum oracle_kind {
     ORACLE_I32,
     ORACLE_I64,
     ORACLE_LAYOUT,
-    ORACLE_P_SCALE
+    ORACLE_P_SCALE,
+    ORACLE_OUT_DTYPE
 } oracle_kind;
 
 /* One scalar argument, which files hold as text in their metadata. */
@@ -92,10 +93,10 @@ extern const oracle_op oracle_ops[];
 /* A call whose inputs are set and whose outputs are not. */
 typedef struct oracle_problem {
     const oracle_op *op;
-    oracle_args      args;
+    oracle_args      args; /* of the outputs, the dtype alone is read */
 } oracle_problem;
 
-/* What a call wrote: F32, dense, in the order of op->outputs. */
+/* What a call wrote: dense, in the order of op->outputs; F32, but for an `out` that was asked for in another dtype. */
 typedef struct oracle_result {
     etalon_tensor tensor[ORACLE_OUTPUTS];
 } oracle_result;
@@ -125,12 +126,18 @@ bool oracle_bind(const tensorfile *file, const oracle_op *op, oracle_problem *pr
 /** Sets a scalar argument from "key=value", a metadata key of the operation and its text. */
 bool oracle_set(oracle_problem *problem, const char *setting, tensorfile_error *error);
 
+/** Of an output: F32, unless the tensor in the arguments has another one. */
+etalon_dtype oracle_output_dtype(const oracle_problem *problem, int output);
+
 /** Extents of an output that the inputs call for; 0 where an input has too few dimensions. */
 void oracle_output_shape(const oracle_problem *problem, int output, int64_t *shape);
 
 /** A dense host tensor on the heap; a sentence if its bytes overflow 64 bits or exceed this machine's memory. */
 bool oracle_allocate(const char *name, etalon_dtype dtype, int32_t rank, const int64_t *shape, etalon_tensor *t,
                      tensorfile_error *error);
+
+/** Takes back that `out` was asked for in another dtype: its bits are then what the operation rounds. */
+void oracle_want_f32(oracle_problem *problem);
 
 /** Elements of a tensor. */
 int64_t oracle_elements(const etalon_tensor *t);

@@ -407,13 +407,14 @@ bool sample_explain(const etalon_context *ctx, const sample *s, const char *kern
     return ok;
 }
 
-static bool allocate_compact(const sample *s, oracle_result *result, tensorfile_error *error)
+static bool allocate_compact(const sample *s, bool f32, oracle_result *result, tensorfile_error *error)
 {
     for (int i = 0; i < s->problem->op->output_count; i++) {
         const oracle_output *o = &s->problem->op->outputs[i];
         int64_t              shape[3];
         compact_shape(s, i, shape);
-        if (!oracle_allocate(oracle_first_name(o->names), ETALON_F32, o->rank, shape, &result->tensor[i], error))
+        const etalon_dtype dtype = f32 ? ETALON_F32 : oracle_output_dtype(s->problem, i);
+        if (!oracle_allocate(oracle_first_name(o->names), dtype, o->rank, shape, &result->tensor[i], error))
             return false;
     }
     return true;
@@ -423,8 +424,9 @@ static bool allocate_compact(const sample *s, oracle_result *result, tensorfile_
 static void put(const sample *s, const oracle_result *row, int64_t n, oracle_result *compact)
 {
     for (int i = 0; i < s->problem->op->output_count; i++) {
-        const int64_t run = oracle_elements(&row->tensor[i]);
-        memcpy((float *)compact->tensor[i].data + n * run, row->tensor[i].data, (size_t)run * sizeof(float));
+        const etalon_tensor *from = &row->tensor[i];
+        const size_t         bytes = (size_t)oracle_elements(from) * etalon_dtype_bytes(from->dtype);
+        memcpy((char *)compact->tensor[i].data + (size_t)n * bytes, from->data, bytes);
     }
 }
 
@@ -447,7 +449,7 @@ bool sample_run(const etalon_context *ctx, const sample *s, const char *kernel, 
     *result = (oracle_result){ 0 };
     if (s->compact.op != NULL)
         return oracle_run(ctx, &s->compact, kernel, result, error);
-    bool ok = allocate_compact(s, result, error);
+    bool ok = allocate_compact(s, false, result, error);
     for (int64_t n = 0; ok && n < s->count; n++)
         ok = run_row(ctx, s, kernel, n, result, error);
     return ok;
@@ -476,11 +478,11 @@ static bool allocate_attention(const sample *s, bound_class class, bound *b, ten
     for (int64_t n = 0; n < s->count; n++)
         b->sequence[n] = n;
     if ((b->e = doubles(s->count, error)) == NULL || (b->v_max = doubles(s->count * b->dv, error)) == NULL ||
-        !allocate_compact(s, &b->magnitude, error))
+        !allocate_compact(s, true, &b->magnitude, error))
         return false;
     return class == BOUND_FP32 ||
            ((b->spread = doubles(s->count, error)) != NULL && (b->p_top = doubles(s->count, error)) != NULL &&
-            allocate_compact(s, &b->top, error));
+            allocate_compact(s, true, &b->top, error));
 }
 
 static void put_attention(const sample *s, const bound *row, int64_t n, bound *b)
