@@ -25,7 +25,7 @@ endif
 %C%_sim_gemm_SOURCES = %D%/sim_gemm.c
 
 TESTS += tests/check_bench.sh
-EXTRA_DIST += tests/check_bench.sh %D%/plot.gp doc/PERFORMANCE.md
+EXTRA_DIST += tests/check_bench.sh %D%/estimate.sh %D%/plot.gp doc/PERFORMANCE.md
 
 # A table that was cut short is not kept.
 bench: %D%/bench$(EXEEXT)
@@ -38,5 +38,9 @@ bench-plot:
 	@test -f %D%/bench.txt || $(MAKE) bench
 	gnuplot -e "table='%D%/bench.txt'; drawing='%D%/bench.svg'" $(srcdir)/%D%/plot.gp
 	@echo '%D%/bench.svg'
+
+# What the simulator makes of the kernels for one architecture: counts and an estimate, nothing measured.
+bench-sim: tools/etalon$(EXEEXT)
+	@ETALON=tools/etalon$(EXEEXT) SIM_RUNTIME='$(abs_top_builddir)/sim/runtime/.libs' $(SHELL) $(srcdir)/%D%/estimate.sh
 
 CLEANFILES += %D%/bench.tmp %D%/bench.txt %D%/bench.svg
