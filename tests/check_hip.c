@@ -236,7 +236,7 @@ static void mqa_logits_run(mqa_logits_case *c, sim_arch arch, uint64_t schedule,
 
 START_TEST(mqa_logits_within_bound)
 {
-    enum { CASES = 12 };
+    enum { CASES = TESTING_CASES(12, 4) };
     for (int i = 0; i < CASES; i++) {
         rng             r = next_case(_i, i, 0);
         mqa_logits_case c;
@@ -284,7 +284,7 @@ static void mqa_logits_paged_compare(const etalon_mqa_logits_paged_args *args)
 
 START_TEST(mqa_logits_paged_within_bound)
 {
-    enum { CASES = 8 };
+    enum { CASES = TESTING_CASES(8, 4) };
     for (int i = 0; i < CASES; i++) {
         rng                   r = next_case(_i, i, 7);
         mqa_logits_paged_case c;
@@ -369,7 +369,7 @@ static void pa_mtp_check_case(pa_mtp_case *c, int test, int number)
 
 START_TEST(pa_mtp_within_bound)
 {
-    enum { CASES = 12 };
+    enum { CASES = TESTING_CASES(12, 4) };
     for (int i = 0; i < CASES; i++) {
         rng         r = next_case(_i, i, 1);
         pa_mtp_case c;
@@ -405,7 +405,7 @@ static void fmha_varlen_run(fmha_varlen_case *c, sim_arch arch, uint64_t schedul
 
 START_TEST(fmha_varlen_within_bound)
 {
-    enum { CASES = 12 };
+    enum { CASES = TESTING_CASES(12, 4) };
     for (int i = 0; i < CASES; i++) {
         rng              r = next_case(_i, i, 2);
         fmha_varlen_case c;

@@ -7,16 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How much of a test runs: under a sanitizer, whose instructions cost several times as much, `few`. */
-#if defined(__has_feature)
+/* How much of a test runs: `few` under a sanitizer, whose instructions cost several times as much, and where the build
+ * says -DTESTING_FEW. */
+#if defined(__has_feature) && !defined(TESTING_FEW)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define TESTING_SANITIZED
+#define TESTING_FEW
 #endif
 #endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TESTING_SANITIZED
+#if (defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)) && !defined(TESTING_FEW)
+#define TESTING_FEW
 #endif
-#ifdef TESTING_SANITIZED
+#ifdef TESTING_FEW
 #define TESTING_CASES(all, few) (few)
 #else
 #define TESTING_CASES(all, few) (all)
