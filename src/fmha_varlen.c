@@ -1,4 +1,6 @@
 #include "fmha_varlen.h"
+
+#include "gate_entry.h"
 #ifdef HAVE_GFX1250
 #include "fmha_varlen_gfx1250.h"
 #endif
@@ -31,11 +33,7 @@ static const char *refuse_unless_gfx1250(const void *problem)
 }
 #endif
 
-#define KERNEL(stem, needs, workspace, refuse)                                                             \
-    static etalon_status run_##stem(const etalon_context *ctx, const void *problem, etalon_workspace work) \
-    {                                                                                                      \
-        return etalon_##stem(ctx, problem, work);                                                          \
-    }
+#define KERNEL(stem, needs, workspace, refuse) GATE_RUN(stem)
 #include "fmha_varlen_kernels.def"
 #undef KERNEL
 
@@ -45,41 +43,4 @@ static const gate_row rows[] = {
 #undef KERNEL
 };
 
-const gate fmha_varlen_gate = { "fmha_varlen", rows, sizeof rows / sizeof rows[0] };
-
-static etalon_status prepare(const etalon_context *ctx, const etalon_fmha_varlen_args *args,
-                             fmha_varlen_problem *problem, const gate_row **row)
-{
-    REQUIRE(ctx != NULL, "fmha_varlen: ctx: NULL");
-    TRY(fmha_varlen_check(args, problem));
-    return gate_choose(&fmha_varlen_gate, ctx, problem->kernel, problem, row);
-}
-
-etalon_status etalon_fmha_varlen(const etalon_context *ctx, const etalon_fmha_varlen_args *args, etalon_workspace work)
-{
-    fmha_varlen_problem problem;
-    const gate_row     *row;
-    TRY(prepare(ctx, args, &problem, &row));
-    return gate_run(&fmha_varlen_gate, row, ctx, &problem, work);
-}
-
-etalon_status etalon_fmha_varlen_workspace_bytes(const etalon_context *ctx, const etalon_fmha_varlen_args *args,
-                                                 size_t *bytes)
-{
-    fmha_varlen_problem problem;
-    const gate_row     *row;
-    REQUIRE(bytes != NULL, "fmha_varlen: bytes: NULL");
-    TRY(prepare(ctx, args, &problem, &row));
-    *bytes = row->workspace(ctx, &problem);
-    return ETALON_OK;
-}
-
-etalon_status etalon_fmha_varlen_explain(const etalon_context *ctx, const etalon_fmha_varlen_args *args,
-                                         etalon_explain_fn *row, void *user)
-{
-    fmha_varlen_problem problem;
-    REQUIRE(ctx != NULL, "fmha_varlen: ctx: NULL");
-    REQUIRE(row != NULL, "fmha_varlen: row: NULL");
-    TRY(fmha_varlen_check(args, &problem));
-    return gate_explain(&fmha_varlen_gate, ctx, problem.kernel, &problem, row, user);
-}
+GATE_ENTRY_POINTS(fmha_varlen)

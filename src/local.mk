@@ -19,6 +19,7 @@ noinst_LTLIBRARIES += %D%/libetalon_core.la
 	%D%/fp8.h \
 	%D%/gate.c \
 	%D%/gate.h \
+	%D%/gate_entry.h \
 	%D%/merge_states.c \
 	%D%/merge_states.h \
 	%D%/merge_states_check.c \

@@ -1,5 +1,7 @@
 #include "pa_mtp.h"
 
+#include "gate_entry.h"
+
 static const char *refuse_unless_host(const void *problem)
 {
     const pa_mtp_problem *p = problem;
@@ -44,11 +46,7 @@ static const char *refuse_unless_gfx950_gqa4(const void *problem)
 }
 #endif
 
-#define KERNEL(stem, needs, workspace, refuse)                                                             \
-    static etalon_status run_##stem(const etalon_context *ctx, const void *problem, etalon_workspace work) \
-    {                                                                                                      \
-        return etalon_##stem(ctx, problem, work);                                                          \
-    }
+#define KERNEL(stem, needs, workspace, refuse) GATE_RUN(stem)
 #include "pa_mtp_kernels.def"
 #undef KERNEL
 
@@ -58,40 +56,4 @@ static const gate_row rows[] = {
 #undef KERNEL
 };
 
-const gate pa_mtp_gate = { "pa_mtp", rows, sizeof rows / sizeof rows[0] };
-
-static etalon_status prepare(const etalon_context *ctx, const etalon_pa_mtp_args *args, pa_mtp_problem *problem,
-                             const gate_row **row)
-{
-    REQUIRE(ctx != NULL, "pa_mtp: ctx: NULL");
-    TRY(pa_mtp_check(args, problem));
-    return gate_choose(&pa_mtp_gate, ctx, problem->kernel, problem, row);
-}
-
-etalon_status etalon_pa_mtp(const etalon_context *ctx, const etalon_pa_mtp_args *args, etalon_workspace work)
-{
-    pa_mtp_problem  problem;
-    const gate_row *row;
-    TRY(prepare(ctx, args, &problem, &row));
-    return gate_run(&pa_mtp_gate, row, ctx, &problem, work);
-}
-
-etalon_status etalon_pa_mtp_workspace_bytes(const etalon_context *ctx, const etalon_pa_mtp_args *args, size_t *bytes)
-{
-    pa_mtp_problem  problem;
-    const gate_row *row;
-    REQUIRE(bytes != NULL, "pa_mtp: bytes: NULL");
-    TRY(prepare(ctx, args, &problem, &row));
-    *bytes = row->workspace(ctx, &problem);
-    return ETALON_OK;
-}
-
-etalon_status etalon_pa_mtp_explain(const etalon_context *ctx, const etalon_pa_mtp_args *args, etalon_explain_fn *row,
-                                    void *user)
-{
-    pa_mtp_problem problem;
-    REQUIRE(ctx != NULL, "pa_mtp: ctx: NULL");
-    REQUIRE(row != NULL, "pa_mtp: row: NULL");
-    TRY(pa_mtp_check(args, &problem));
-    return gate_explain(&pa_mtp_gate, ctx, problem.kernel, &problem, row, user);
-}
+GATE_ENTRY_POINTS(pa_mtp)
