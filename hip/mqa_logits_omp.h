@@ -46,40 +46,45 @@ static inline int64_t mqa_logits_omp_rows(const mqa_logits_problem *p)
     return rows;
 }
 
+/* What the dense and the paged problem share; a paged tensor has a dimension before those of one sequence, `first` = 1. */
+#define MQA_LOGITS_OMP(p, rows_of, ends_of, first)                                                                   \
+    ((mqa_logits_omp){ .q = omp_address(&(p)->q),                                                                    \
+                       .k = omp_address(&(p)->k),                                                                    \
+                       .kv_scale = omp_address(&(p)->kv_scale),                                                      \
+                       .weights = omp_address(&(p)->weights),                                                        \
+                       .ke = omp_address(&(p)->ends_of),                                                             \
+                       .logits = omp_address(&(p)->logits),                                                          \
+                       .m = (p)->rows_of,                                                                            \
+                       .n = (p)->n,                                                                                  \
+                       .h = (p)->h,                                                                                  \
+                       .d = (p)->d,                                                                                  \
+                       .columns = (p)->columns,                                                                      \
+                       .q_stride = { (p)->q.stride[first], (p)->q.stride[(first) + 1], (p)->q.stride[(first) + 2] }, \
+                       .k_stride = { (p)->k.stride[first], (p)->k.stride[(first) + 1] },                             \
+                       .kv_scale_stride = (p)->kv_scale.stride[first],                                               \
+                       .weights_stride = { (p)->weights.stride[0], (p)->weights.stride[1] },                         \
+                       .ke_stride = (p)->ends_of.stride[first],                                                      \
+                       .logits_stride = { (p)->logits.stride[0], (p)->logits.stride[1] },                            \
+                       .q_dtype = (p)->q.dtype,                                                                      \
+                       .k_dtype = (p)->k.dtype,                                                                      \
+                       .q_quads = omp_quads(&(p)->q),                                                                \
+                       .k_quads = omp_quads(&(p)->k),                                                                \
+                       .ke_wide = (p)->ends_of.dtype == ETALON_I64,                                                  \
+                       .clean = (p)->clean })
+
 /* At most `most` workgroups, which share the tiles. */
 static inline mqa_logits_omp mqa_logits_omp_of(const mqa_logits_problem *p, int64_t most)
 {
-    const int64_t rows = mqa_logits_omp_rows(p);
-    const int64_t tiles = mqa_logits_omp_tiles(p->m, p->n, p->columns, p->clean, rows);
-    return (mqa_logits_omp){ .q = omp_address(&p->q),
-                             .k = omp_address(&p->k),
-                             .kv_scale = omp_address(&p->kv_scale),
-                             .weights = omp_address(&p->weights),
-                             .ks = omp_address(&p->ks),
-                             .ke = omp_address(&p->ke),
-                             .logits = omp_address(&p->logits),
-                             .m = p->m,
-                             .n = p->n,
-                             .h = p->h,
-                             .d = p->d,
-                             .columns = p->columns,
-                             .q_stride = { p->q.stride[0], p->q.stride[1], p->q.stride[2] },
-                             .k_stride = { p->k.stride[0], p->k.stride[1] },
-                             .kv_scale_stride = p->kv_scale.stride[0],
-                             .weights_stride = { p->weights.stride[0], p->weights.stride[1] },
-                             .ks_stride = p->ks.stride[0],
-                             .ke_stride = p->ke.stride[0],
-                             .logits_stride = { p->logits.stride[0], p->logits.stride[1] },
-                             .rows = rows,
-                             .groups = tiles < most ? tiles : most,
-                             .q_dtype = p->q.dtype,
-                             .k_dtype = p->k.dtype,
-                             .q_quads = omp_quads(&p->q),
-                             .k_quads = omp_quads(&p->k),
-                             .ks_wide = p->ks.dtype == ETALON_I64,
-                             .ke_wide = p->ke.dtype == ETALON_I64,
-                             .clean = p->clean,
-                             .compressed = p->compressed };
+    const int64_t  rows = mqa_logits_omp_rows(p);
+    const int64_t  tiles = mqa_logits_omp_tiles(p->m, p->n, p->columns, p->clean, rows);
+    mqa_logits_omp args = MQA_LOGITS_OMP(p, m, ke, 0);
+    args.ks = omp_address(&p->ks);
+    args.ks_stride = p->ks.stride[0];
+    args.ks_wide = p->ks.dtype == ETALON_I64;
+    args.rows = rows;
+    args.groups = tiles < most ? tiles : most;
+    args.compressed = p->compressed;
+    return args;
 }
 
 #endif

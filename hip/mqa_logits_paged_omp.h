@@ -44,31 +44,9 @@ static inline mqa_logits_paged_omp mqa_logits_paged_omp_of(const mqa_logits_page
                                   .table_stride = { p->block_tables.stride[0], p->block_tables.stride[1] },
                                   .k_stride = p->k.stride[0],
                                   .scale_stride = p->kv_scale.stride[0] };
-    args.a = (mqa_logits_omp){ .q = omp_address(&p->q),
-                               .k = omp_address(&p->k),
-                               .kv_scale = omp_address(&p->kv_scale),
-                               .weights = omp_address(&p->weights),
-                               .ke = omp_address(&p->context_lens),
-                               .logits = omp_address(&p->logits),
-                               .m = p->next_n,
-                               .n = p->n,
-                               .h = p->h,
-                               .d = p->d,
-                               .columns = p->columns,
-                               .q_stride = { p->q.stride[1], p->q.stride[2], p->q.stride[3] },
-                               .k_stride = { p->k.stride[1], p->k.stride[2] },
-                               .kv_scale_stride = p->kv_scale.stride[1],
-                               .weights_stride = { p->weights.stride[0], p->weights.stride[1] },
-                               .ke_stride = p->context_lens.stride[1],
-                               .logits_stride = { p->logits.stride[0], p->logits.stride[1] },
-                               .rows = rows,
-                               .groups = tiles < most ? tiles : most,
-                               .q_dtype = p->q.dtype,
-                               .k_dtype = p->k.dtype,
-                               .q_quads = omp_quads(&p->q),
-                               .k_quads = omp_quads(&p->k),
-                               .ke_wide = p->context_lens.dtype == ETALON_I64,
-                               .clean = p->clean };
+    args.a = MQA_LOGITS_OMP(p, next_n, context_lens, 1);
+    args.a.rows = rows;
+    args.a.groups = tiles < most ? tiles : most;
     return args;
 }
 
