@@ -58,9 +58,8 @@ enum {
 typedef struct pa_mtp_gfx950_task {
     int32_t b, token, tokens; /* the first, counted in all of q, and how many */
     int32_t first, last;      /* keys */
-    int32_t limit;            /* the first token's keys end here, those of each later one a key later, */
-    int32_t end;              /* and all of them here */
-    int32_t unused;
+    int32_t limit;            /* the first token's keys end here, those of each later one a key later */
+    int32_t unused[2];
 } pa_mtp_gfx950_task;
 
 /* Of the plan: where the parts of a token's rows are. */

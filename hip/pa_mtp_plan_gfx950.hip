@@ -88,8 +88,7 @@ DEVICE pa_mtp_gfx950_task task_of(const pa_mtp_gfx950 &args, int64_t b, const se
              (int32_t)(segment * segment_keys),
              (int32_t)device_least(last, (segment + 1) * segment_keys),
              (int32_t)limit,
-             (int32_t)s.sk,
-             0 };
+             {} };
 }
 
 /* The sequence of the batch that has task i. */
@@ -145,5 +144,5 @@ KERNEL void etalon_pa_mtp_plan_gfx950(const pa_mtp_gfx950 args)
         next += tasks.all;
     }
     for (int64_t i = next + device_item(); i < args.most_tasks; i += WORKGROUP)
-        store_task(args, i, { -1, 0, 0, 0, 0, 0, 0, 0 });
+        store_task(args, i, { -1, 0, 0, 0, 0, 0, {} });
 }
