@@ -224,6 +224,8 @@ def others_of(i, constant):
         yield hex(int(constant, 0) // 2)
 
 
+# Of op_sel only the destination's bit, the last, means something: a source of 32 bits has no halves.
+SOURCES_OF_32_BITS = re.compile(r"^v_cvt_(scalef32_)?pk_(fp8|bf8)_f32")
 FORMATS = ("FP8", "BF8", "FP6", "BF6", "FP4")
 
 
@@ -245,7 +247,8 @@ def formats(i, following):
             yield [i.text.replace("_fp8_fp8", other)], other
     for c in re.finditer(r"\b(op_sel|op_sel_hi|byte_sel):\[?([\d,]+)\]?", i.text):
         digits = c.group(2).split(",")
-        for k, d in enumerate(digits):
+        first = len(digits) - 1 if SOURCES_OF_32_BITS.match(i.name) else 0
+        for k, d in enumerate(digits[first:], first):
             other = ",".join(digits[:k] + [str(int(d) ^ 1)] + digits[k + 1 :])
             yield [replaced(i.text, c.span(2), other)], f"{c.group(1)} {other}"
 
