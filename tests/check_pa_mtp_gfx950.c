@@ -178,9 +178,39 @@ static void call_reduce(const call *k)
     rig_run(&k->r, "pa_mtp_reduce_d256_gfx950", &k->args, k->p.tokens, k->p.heads, PA_MTP_GFX950_REDUCE_ITEMS);
 }
 
+enum { POISON = 0xA5 };
+
+static void poison_part(float *part, int64_t rows)
+{
+    (void)rows;
+    memset(part, POISON, PA_MTP_GFX950_PART * sizeof *part);
+}
+
+/* Rows that a task does not have are not stored. */
+static void rows_stored(float *part, int64_t rows)
+{
+    enum { D = PA_MTP_GFX950_D, ROWS = PA_MTP_GFX950_ROWS };
+    const uint32_t poison = POISON * 0x01010101U;
+    for (int64_t row = rows; row < ROWS; row++)
+        for (int64_t d = 0; d < D + 2; d++)
+            cases_require(memcmp(part + (d < D ? row * D + d : ROWS * d + row), &poison, sizeof poison) == 0,
+                          CASE_FORMAT ": row %" PRId64 " of %" PRId64 " is stored", CASE_VALUES, row, rows);
+}
+
+static void each_part(const call *k, void (*act)(float *part, int64_t rows))
+{
+    const pa_mtp_gfx950_task *task = (const pa_mtp_gfx950_task *)(uintptr_t)k->args.tasks;
+    float *const              parts = (float *)(uintptr_t)k->args.parts;
+    for (int64_t i = 0; i < k->args.most_tasks; i++)
+        for (int64_t h = 0; task[i].b >= 0 && h < k->p.kv_heads; h++)
+            act(parts + (i * k->args.kv_heads + h) * PA_MTP_GFX950_PART, task[i].tokens * k->args.ratio);
+}
+
 static void call_main(const call *k)
 {
+    each_part(k, poison_part);
     rig_run(&k->r, k->stem, &k->args, k->args.most_tasks, k->p.kv_heads, PA_MTP_GFX950_ITEMS);
+    each_part(k, rows_stored);
 }
 
 static void call_close(call *k)
@@ -658,19 +688,27 @@ START_TEST(large_q_saturates)
 }
 END_TEST
 
-/* More tokens than keys, no keys, no tokens: 0 and -inf where a row sees nothing. */
+/* More tokens than keys, so many that a task has none; no keys; no tokens. */
+static void make_without_keys(pa_mtp_case *c, int64_t ratio, int64_t stream)
+{
+    const int64_t   q_lens[] = { 64 / ratio + 4, 2, 0, 1 }, k_lens[] = { 2, 0, 50, 1 };
+    attention_shape shape = SHAPE_OF(ratio, q_lens, k_lens);
+    case_make(c, &shape, stream);
+}
+
+/* 0 and -inf where a row sees nothing. */
 START_TEST(rows_without_keys)
 {
-    const int64_t   q_lens[] = { 4, 2, 0, 1 }, k_lens[] = { 2, 0, 50, 1 };
-    attention_shape shape = SHAPE_OF(ratios[_i], q_lens, k_lens);
-    pa_mtp_case     c;
-    case_make(&c, &shape, 8000 + _i);
+    const int64_t first = 64 / ratios[_i] + 4; /* tokens of the first sequence, which has two keys */
+    pa_mtp_case   c;
+    make_without_keys(&c, ratios[_i], 8000 + _i);
     run_checked(&c, (uint64_t)_i, 7);
     compare(&c);
-    const int64_t rows[] = { 0, 1, 4, 5 }; /* tokens */
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        ck_assert_double_eq(cases_get(&c.args.out, rows[i] * ratios[_i] * 256), 0.0);
-        ck_assert_double_eq(cases_get(&c.args.lse, rows[i]), -(double)INFINITY);
+    for (int64_t token = 0; token < first + 2; token++) {
+        if (token == first - 2 || token == first - 1)
+            continue;
+        ck_assert_double_eq(cases_get(&c.args.out, token * ratios[_i] * 256), 0.0);
+        ck_assert_double_eq(cases_get(&c.args.lse, token), -(double)INFINITY);
     }
     cases_free(&c.memory);
 }
@@ -927,22 +965,29 @@ END_TEST
  * check_pa_mtp_gfx950 STEM OBJECT...: "ok" or what is wrong with each object in the place of the kernel STEM, as
  * tests/mutate.py wants it. The cases make every branch of the kernels run.
  */
-/* NaN of V in the last two keys, which not all tokens see, and in one that all do; in the first tile, the second, and
- * across two. */
+/* NaN of V in half of the columns, in one of the last three keys, which not all tokens see, or in one that all do; in the
+ * first tile, the second, and across two. */
 static void make_nan(pa_mtp_case *c, int64_t ratio, int64_t tokens)
 {
     const int64_t   q_lens[] = { tokens, tokens, tokens, 2 }, k_lens[] = { 123, 251, 259, 20 };
     attention_shape shape = SHAPE_OF(ratio, q_lens, k_lens);
-    case_make(c, &shape, 6000);
+    rng             r = case_make(c, &shape, 6000);
     for (int64_t b = 0; b < shape.b; b++) {
-        const int64_t places[][2] = { { k_lens[b] - 1, 3 },   { k_lens[b] - 2, 250 }, { k_lens[b] - 1, 128 },
-                                      { k_lens[b] - 2, 128 }, { k_lens[b] / 2, 77 },  { k_lens[b] - 3, 128 } };
-        for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-            const etalon_tensor v = pa_mtp_slot(&c->args, &c->args.v_cache, b, places[i][0]);
-            *(uint8_t *)cases_at(&v, places[i][1]) = i % 2 ? 0x7F : 0xFF;
+        for (int64_t d = 0; d < 256; d++) {
+            const int64_t       place = rng_below(&r, 6), key = d == 77 ? k_lens[b] / 2 : k_lens[b] - 1 - place;
+            const etalon_tensor v = pa_mtp_slot(&c->args, &c->args.v_cache, b, key);
+            if (d == 77 || place < 3)
+                *(uint8_t *)cases_at(&v, d) = d % 2 ? 0x7F : 0xFF;
         }
     }
     cases_seal(&c->memory);
+}
+
+static void serve(pa_mtp_case *c, uint64_t schedule, int64_t wanted)
+{
+    run_checked(c, schedule, wanted);
+    compare(c);
+    cases_free(&c->memory);
 }
 
 static void mutant_reduces(void)
@@ -955,9 +1000,7 @@ static void mutant_reduces(void)
     join_own_parts(4, ETALON_BF16, 4);
     shape.no_lse = true;
     case_make(&c, &shape, 8000);
-    run_checked(&c, 5, 7);
-    compare(&c);
-    cases_free(&c.memory);
+    serve(&c, 5, 7);
 }
 
 /* Tiles that end in the middle of a page's copies, as the first, second, third and fourth of a task, and at each of the
@@ -974,36 +1017,51 @@ static void mutant_copies(int64_t ratio, int64_t tokens)
     for (int i = 0; i < B; i++)
         q_lens[i] = i % 3 == 1 ? 1 : tokens;
     case_make(&c, &shape, 6100);
-    run_checked(&c, 3, 1);
-    compare(&c);
-    cases_free(&c.memory);
+    serve(&c, 3, 1);
     longer.spread = 3.0;
     case_make(&c, &longer, 6101);
-    run_checked(&c, 1, 1);
-    compare(&c);
-    cases_free(&c.memory);
+    serve(&c, 1, 1);
 }
 
+/* Last tiles of each kind in each buffer: whole, and a part whose pages are whole, a part and absent; a first tile of
+ * one copy a page or of none. All factors, and NaN in V's last key. Most mutants of waits, states, M0 and lanes show. */
+static void make_tails(pa_mtp_case *c, int64_t ratio, int64_t tokens)
+{
+    const int64_t   q_lens[] = { tokens, tokens, tokens, tokens, tokens, tokens, tokens };
+    const int64_t   k_lens[] = { 318, 446, 256, 384, 190, 62, 34 };
+    attention_shape shape = SHAPE_OF(ratio, q_lens, k_lens);
+    shape.q_descale = shape.k_descale = shape.v_descale = CASES_DESCALE_HEADS;
+    shape.b = tokens * ratio > 32 ? 4 : 7;
+    case_make(c, &shape, 6400);
+    for (int64_t b = 0; b < shape.b; b++)
+        for (int64_t d = 0; d < 256; d += 5) {
+            const etalon_tensor v = pa_mtp_slot(&c->args, &c->args.v_cache, b, k_lens[b] - 1);
+            *(uint8_t *)cases_at(&v, d) = 0x7F;
+        }
+    cases_seal(&c->memory);
+}
+
+/* What is cheap and tells much comes first. */
 static void mutant_runs(int64_t ratio)
 {
     pa_mtp_case c;
-    for (int64_t i = 0; i < 5; i++) {
-        draw(&c, ratio, i + (ratio == 16 ? 0 : 5));
-        run_checked(&c, (uint64_t)i + 1, 1 + i);
-        compare(&c);
-        cases_free(&c.memory);
-    }
-    for (int64_t tokens = 1; tokens <= 2; tokens++) {
-        make_growth(&c, ratio, tokens * 32 / ratio, 6300);
-        run_checked(&c, (uint64_t)tokens, 1);
-        compare(&c);
-        cases_free(&c.memory);
+    for (int64_t tokens = 32 / ratio; tokens <= 64 / ratio; tokens *= 2) {
+        make_tails(&c, ratio, tokens);
+        serve(&c, 1, 1);
     }
     for (int64_t tokens = 32 / ratio; tokens <= 64 / ratio; tokens *= 2) {
+        make_growth(&c, ratio, tokens, 6300);
+        serve(&c, (uint64_t)(tokens * ratio / 32), 1);
+    }
+    for (int64_t i = 0; i < 5; i++) {
+        draw(&c, ratio, i + (ratio == 16 ? 0 : 5));
+        serve(&c, (uint64_t)i + 1, 1 + i);
+    }
+    make_without_keys(&c, ratio, 8000);
+    serve(&c, 2, 7);
+    for (int64_t tokens = 32 / ratio; tokens <= 64 / ratio; tokens *= 2) {
         make_nan(&c, ratio, tokens);
-        run_checked(&c, 3, 1);
-        compare(&c);
-        cases_free(&c.memory);
+        serve(&c, 3, 1);
     }
     serve_far_pages(ratio, (1 << 20) + 12345, 2);
     serve_far_parts(ratio, 3);
