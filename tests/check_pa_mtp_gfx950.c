@@ -349,6 +349,13 @@ static rng case_make(pa_mtp_case *c, const attention_shape *shape, int64_t strea
     return r;
 }
 
+static void serve(pa_mtp_case *c, uint64_t schedule, int64_t wanted)
+{
+    run_checked(c, schedule, wanted);
+    compare(c);
+    cases_free(&c->memory);
+}
+
 START_TEST(schedules_agree)
 {
     const int64_t   q_lens[] = { 4, 1, 2 }, k_lens[] = { 300, 37, 2 };
@@ -416,6 +423,45 @@ START_TEST(drawn_within_bound)
         cases_free(&c.memory);
     }
     printf("# gqa%" PRId64 ": error / bound up to %.3f\n", ratios[_i], worst);
+}
+END_TEST
+
+/* Last tiles of each kind in each buffer, for one block of rows and for two: whole, and a part whose pages are whole, a
+ * part and absent; a first tile of one copy a page or of none. Rows and keys. */
+enum { TAILS = 3, MOST_TAILS = 6 };
+
+static const int64_t tails[TAILS][MOST_TAILS][2] = {
+    { { 64, 446 }, { 32, 446 } },
+    { { 32, 318 }, { 32, 256 }, { 32, 384 }, { 32, 190 }, { 32, 62 }, { 32, 34 } },
+    { { 64, 318 }, { 64, 256 }, { 64, 384 } },
+};
+
+/* All factors, and NaN in V's last key. */
+static void make_tails(pa_mtp_case *c, int64_t ratio, int n)
+{
+    int64_t         q_lens[MOST_TAILS], k_lens[MOST_TAILS];
+    attention_shape shape = shape_of(ratio, 0, q_lens, k_lens);
+    for (; shape.b < MOST_TAILS && tails[n][shape.b][0] > 0; shape.b++) {
+        q_lens[shape.b] = tails[n][shape.b][0] / ratio;
+        k_lens[shape.b] = tails[n][shape.b][1];
+    }
+    shape.q_descale = shape.k_descale = shape.v_descale = CASES_DESCALE_HEADS;
+    case_make(c, &shape, 6400 + n);
+    for (int64_t b = 0; b < shape.b; b++)
+        for (int64_t d = 0; d < 256; d += 5) {
+            const etalon_tensor v = pa_mtp_slot(&c->args, &c->args.v_cache, b, k_lens[b] - 1);
+            *(uint8_t *)cases_at(&v, d) = 0x7F;
+        }
+    cases_seal(&c->memory);
+}
+
+START_TEST(last_tiles)
+{
+    for (int n = 0; n < TAILS; n++) {
+        pa_mtp_case c;
+        make_tails(&c, ratios[_i], n);
+        serve(&c, 1, 1);
+    }
 }
 END_TEST
 
@@ -664,6 +710,34 @@ START_TEST(nan_reaches_who_sees_it)
             finite += isfinite(cases_get(&c.args.out, d));
         ck_assert_int_gt(finite, 0);
         cases_free(&c.memory);
+    }
+}
+END_TEST
+
+/* NaN of V in half of the columns, in one of the last three keys, which not all tokens see, or in one that all do; in the
+ * first tile, the second, and across two. */
+static void make_nan(pa_mtp_case *c, int64_t ratio, int64_t tokens)
+{
+    const int64_t   q_lens[] = { tokens, tokens, tokens, 2 }, k_lens[] = { 123, 251, 259, 20 };
+    attention_shape shape = SHAPE_OF(ratio, q_lens, k_lens);
+    rng             r = case_make(c, &shape, 6000);
+    for (int64_t b = 0; b < shape.b; b++) {
+        for (int64_t d = 0; d < 256; d++) {
+            const int64_t       place = rng_below(&r, 6), key = d == 77 ? k_lens[b] / 2 : k_lens[b] - 1 - place;
+            const etalon_tensor v = pa_mtp_slot(&c->args, &c->args.v_cache, b, key);
+            if (d == 77 || place < 3)
+                *(uint8_t *)cases_at(&v, d) = d % 2 ? 0x7F : 0xFF;
+        }
+    }
+    cases_seal(&c->memory);
+}
+
+START_TEST(nan_in_any_column)
+{
+    for (int64_t tokens = 32 / ratios[_i]; tokens <= 64 / ratios[_i]; tokens *= 2) {
+        pa_mtp_case c;
+        make_nan(&c, ratios[_i], tokens);
+        serve(&c, 3, 1);
     }
 }
 END_TEST
@@ -965,31 +1039,6 @@ END_TEST
  * check_pa_mtp_gfx950 STEM OBJECT...: "ok" or what is wrong with each object in the place of the kernel STEM, as
  * tests/mutate.py wants it. The cases make every branch of the kernels run.
  */
-/* NaN of V in half of the columns, in one of the last three keys, which not all tokens see, or in one that all do; in the
- * first tile, the second, and across two. */
-static void make_nan(pa_mtp_case *c, int64_t ratio, int64_t tokens)
-{
-    const int64_t   q_lens[] = { tokens, tokens, tokens, 2 }, k_lens[] = { 123, 251, 259, 20 };
-    attention_shape shape = SHAPE_OF(ratio, q_lens, k_lens);
-    rng             r = case_make(c, &shape, 6000);
-    for (int64_t b = 0; b < shape.b; b++) {
-        for (int64_t d = 0; d < 256; d++) {
-            const int64_t       place = rng_below(&r, 6), key = d == 77 ? k_lens[b] / 2 : k_lens[b] - 1 - place;
-            const etalon_tensor v = pa_mtp_slot(&c->args, &c->args.v_cache, b, key);
-            if (d == 77 || place < 3)
-                *(uint8_t *)cases_at(&v, d) = d % 2 ? 0x7F : 0xFF;
-        }
-    }
-    cases_seal(&c->memory);
-}
-
-static void serve(pa_mtp_case *c, uint64_t schedule, int64_t wanted)
-{
-    run_checked(c, schedule, wanted);
-    compare(c);
-    cases_free(&c->memory);
-}
-
 static void mutant_reduces(void)
 {
     const int64_t   q_lens[] = { 4, 2, 0, 1 }, k_lens[] = { 2, 0, 50, 1 };
@@ -1023,30 +1072,12 @@ static void mutant_copies(int64_t ratio, int64_t tokens)
     serve(&c, 1, 1);
 }
 
-/* Last tiles of each kind in each buffer: whole, and a part whose pages are whole, a part and absent; a first tile of
- * one copy a page or of none. All factors, and NaN in V's last key. Most mutants of waits, states, M0 and lanes show. */
-static void make_tails(pa_mtp_case *c, int64_t ratio, int64_t tokens)
-{
-    const int64_t   q_lens[] = { tokens, tokens, tokens, tokens, tokens, tokens, tokens };
-    const int64_t   k_lens[] = { 318, 446, 256, 384, 190, 62, 34 };
-    attention_shape shape = SHAPE_OF(ratio, q_lens, k_lens);
-    shape.q_descale = shape.k_descale = shape.v_descale = CASES_DESCALE_HEADS;
-    shape.b = tokens * ratio > 32 ? 4 : 7;
-    case_make(c, &shape, 6400);
-    for (int64_t b = 0; b < shape.b; b++)
-        for (int64_t d = 0; d < 256; d += 5) {
-            const etalon_tensor v = pa_mtp_slot(&c->args, &c->args.v_cache, b, k_lens[b] - 1);
-            *(uint8_t *)cases_at(&v, d) = 0x7F;
-        }
-    cases_seal(&c->memory);
-}
-
 /* What is cheap and tells much comes first. */
 static void mutant_runs(int64_t ratio)
 {
     pa_mtp_case c;
-    for (int64_t tokens = 32 / ratio; tokens <= 64 / ratio; tokens *= 2) {
-        make_tails(&c, ratio, tokens);
+    for (int n = 0; n < TAILS; n++) {
+        make_tails(&c, ratio, n);
         serve(&c, 1, 1);
     }
     for (int64_t tokens = 32 / ratio; tokens <= 64 / ratio; tokens *= 2) {
@@ -1112,12 +1143,14 @@ static void fill(TCase *t)
 {
     tcase_add_loop_test(t, schedules_agree, 0, RATIOS);
     tcase_add_loop_test(t, drawn_within_bound, 0, RATIOS);
+    tcase_add_loop_test(t, last_tiles, 0, RATIOS);
     tcase_add_loop_test(t, seed_rows, 0, TESTING_CASES(SEEDS, 1));
     tcase_add_loop_test(t, golden_vectors, 0, VECTORS);
     tcase_add_loop_test(t, small_weights_stay, 0, TESTING_CASES(HOTS, 1));
     tcase_add_loop_test(t, growing_maxima, 0, RATIOS);
     tcase_add_test(t, ones_give_one);
     tcase_add_loop_test(t, nan_reaches_who_sees_it, 0, RATIOS);
+    tcase_add_loop_test(t, nan_in_any_column, 0, RATIOS);
     tcase_add_loop_test(t, large_q_saturates, 0, RATIOS);
     tcase_add_loop_test(t, rows_without_keys, 0, RATIOS);
     tcase_add_loop_test(t, far_pages, 0, RATIOS);
