@@ -714,8 +714,8 @@ START_TEST(nan_reaches_who_sees_it)
 }
 END_TEST
 
-/* NaN of V in half of the columns, in one of the last three keys, which not all tokens see, or in one that all do; in the
- * first tile, the second, and across two. */
+/* NaN of V in half of the columns, in one of the last three keys, which not all tokens see, or in one that all do; in
+ * the first tile, the second, and across two. */
 static void make_nan(pa_mtp_case *c, int64_t ratio, int64_t tokens)
 {
     const int64_t   q_lens[] = { tokens, tokens, tokens, 2 }, k_lens[] = { 123, 251, 259, 20 };
