@@ -39,7 +39,27 @@ static rig rig_open(const sim_options *options)
     return r;
 }
 
-static void rig_copy_in(rig *r, cases_memory *memory)
+static bool block_has(const cases_block *b, const etalon_tensor *t)
+{
+    const unsigned char *const at = t->data;
+    return at >= b->map && at < b->map + b->map_bytes;
+}
+
+/* What of a cache is some sequence's key counts as written: no other byte may be read. */
+static void rig_mark_keys(const rig *r, const etalon_pa_mtp_args *args, const etalon_tensor *cache, int block)
+{
+    const cases_block *b = &r->memory->block[block];
+    for (int64_t n = 0; n < cases_count(&args->seq_lens); n++)
+        for (int64_t key = 0; key < (int64_t)cases_get(&args->seq_lens, n); key++) {
+            const etalon_tensor slot = pa_mtp_slot(args, cache, n, key);
+            for (int64_t h = 0; h < slot.shape[0]; h++) {
+                const unsigned char *const row = cases_fix(slot, 0, h).data;
+                sim_mark_written(r->device, (char *)r->block[block] + (row - b->data), (size_t)slot.shape[1]);
+            }
+        }
+}
+
+static void rig_copy_in(rig *r, cases_memory *memory, const etalon_pa_mtp_args *args)
 {
     r->memory = memory;
     for (int i = 0; i < memory->count; i++) {
@@ -47,7 +67,12 @@ static void rig_copy_in(rig *r, cases_memory *memory)
         r->block[i] = sim_allocate(r->device, b->bytes > 0 ? b->bytes : 1, "tensor");
         cases_require(r->block[i] != NULL, "%s", sim_last_error());
         memcpy(r->block[i], b->data, b->bytes);
-        const int64_t count = b->role == CASES_INPUT ? cases_count(&b->view) : 0;
+        const bool has_k = block_has(b, &args->k_cache), has_v = block_has(b, &args->v_cache);
+        if (has_k)
+            rig_mark_keys(r, args, &args->k_cache, i);
+        if (has_v)
+            rig_mark_keys(r, args, &args->v_cache, i);
+        const int64_t count = b->role == CASES_INPUT && !has_k && !has_v ? cases_count(&b->view) : 0;
         for (int64_t e = 0; e < count; e++)
             sim_mark_written(r->device, (char *)r->block[i] + ((unsigned char *)cases_at(&b->view, e) - b->data),
                              etalon_dtype_bytes(b->view.dtype));
@@ -66,10 +91,9 @@ static void rig_move(const rig *r, etalon_tensor *t)
     if (t->data == NULL)
         return;
     for (int i = 0; i < r->memory->count; i++) {
-        const cases_block   *b = &r->memory->block[i];
-        const unsigned char *at = t->data;
-        if (at >= b->map && at < b->map + b->map_bytes) {
-            t->data = (char *)r->block[i] + (at - b->data);
+        const cases_block *b = &r->memory->block[i];
+        if (block_has(b, t)) {
+            t->data = (char *)r->block[i] + ((unsigned char *)t->data - b->data);
             return;
         }
     }
@@ -154,7 +178,7 @@ static call call_open(pa_mtp_case *c, const sim_options *options, int64_t wanted
     call k = { .r = rig_open(options) };
     ck_assert_ok(pa_mtp_check(&c->args, &k.p));
     cases_poison_outputs(&c->memory);
-    rig_copy_in(&k.r, &c->memory);
+    rig_copy_in(&k.r, &c->memory, &c->args);
     etalon_tensor *const tensors[] = {
         &k.p.q,   &k.p.k,   &k.p.v,         &k.p.block_tables, &k.p.seq_lens, &k.p.cu_seqlens_q,
         &k.p.out, &k.p.lse, &k.p.descale.q, &k.p.descale.k,    &k.p.descale.v
