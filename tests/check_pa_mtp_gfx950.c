@@ -452,11 +452,11 @@ END_TEST
 
 /* Last tiles of each kind in each buffer, for one block of rows and for two: whole, and a part whose pages are whole, a
  * part and absent; a first tile of one copy a page or of none. Rows and keys. */
-enum { TAILS = 3, MOST_TAILS = 6 };
+enum { TAILS = 3, MOST_TAILS = 7 };
 
 static const int64_t tails[TAILS][MOST_TAILS][2] = {
     { { 64, 446 }, { 32, 446 } },
-    { { 32, 318 }, { 32, 256 }, { 32, 384 }, { 32, 190 }, { 32, 62 }, { 32, 34 } },
+    { { 32, 318 }, { 32, 256 }, { 32, 384 }, { 32, 190 }, { 32, 192 }, { 32, 62 }, { 32, 34 } },
     { { 64, 318 }, { 64, 256 }, { 64, 384 } },
 };
 
@@ -738,18 +738,19 @@ START_TEST(nan_reaches_who_sees_it)
 }
 END_TEST
 
-/* NaN of V in half of the columns, in one of the last three keys, which not all tokens see, or in one that all do; in
- * the first tile, the second, and across two. */
+/* NaN of V in half of the columns, in a key that not all tokens see, or in the last that all do; in the first tile, the
+ * second, at their beginnings, and across two. */
 static void make_nan(pa_mtp_case *c, int64_t ratio, int64_t tokens)
 {
-    const int64_t   q_lens[] = { tokens, tokens, tokens, 2 }, k_lens[] = { 123, 251, 259, 20 };
+    const int64_t   q_lens[] = { tokens, tokens, tokens, tokens, tokens, tokens, 2 };
+    const int64_t   k_lens[] = { 107, 235, 127 + tokens, 255 + tokens, 128 + tokens / 2, 256 + tokens / 2, 20 };
     attention_shape shape = SHAPE_OF(ratio, q_lens, k_lens);
     rng             r = case_make(c, &shape, 6000);
     for (int64_t b = 0; b < shape.b; b++) {
         for (int64_t d = 0; d < 256; d++) {
-            const int64_t       place = rng_below(&r, 6), key = d == 77 ? k_lens[b] / 2 : k_lens[b] - 1 - place;
-            const etalon_tensor v = pa_mtp_slot(&c->args, &c->args.v_cache, b, key);
-            if (d == 77 || place < 3)
+            const int64_t       back = rng_below(&r, 2 * (q_lens[b] + 1));
+            const etalon_tensor v = pa_mtp_slot(&c->args, &c->args.v_cache, b, k_lens[b] - 1 - back);
+            if (back <= q_lens[b])
                 *(uint8_t *)cases_at(&v, d) = d % 2 ? 0x7F : 0xFF;
         }
     }
