@@ -101,6 +101,8 @@ const char *pa_mtp_refuse_gfx950(const pa_mtp_problem *p, int64_t ratio)
         return "block_tables has gaps between columns";
     if (p->block_tables.shape[1] >= INT32_MAX / PA_MTP_GFX950_PAGE || tasks >= INT32_MAX / p->kv_heads)
         return "more than 2^31 keys or parts";
+    if (tasks * (p->block_tables.shape[1] * PA_MTP_GFX950_PAGE / PA_MTP_GFX950_TILE + 1) >= INT32_MAX)
+        return "more than 2^31 tiles of all sequences";
     return refuse_q_len(p, ratio);
 }
 

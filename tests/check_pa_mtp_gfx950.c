@@ -910,20 +910,21 @@ END_TEST
 
 /* The plan of lengths that differ much: every key of every token in one task, no task longer than an even share, and
  * about as many tasks as are wanted. */
-START_TEST(plan_is_even)
+/* More sequences than the plan takes at a time. */
+static void plan_evenly(int64_t ratio, uint64_t schedule)
 {
     enum { B = 300, WANTED = 64 };
     int64_t         q_lens[B], k_lens[B], keys = 0;
-    rng             r = rng_make(cases_seed(), 12000 + (uint64_t)_i);
+    rng             r = rng_make(cases_seed(), 12000 + (uint64_t)ratio);
     pa_mtp_case     c;
-    attention_shape shape = shape_of(ratios[_i], B, q_lens, k_lens);
+    attention_shape shape = shape_of(ratio, B, q_lens, k_lens);
     for (int64_t b = 0; b < B; b++) {
         q_lens[b] = b == 17 ? 0 : rng_between(&r, 1, 4);
         k_lens[b] = b % 100 == 50 ? 5000 : rng_below(&r, 20);
         keys += q_lens[b] > 0 ? k_lens[b] : 0;
     }
-    case_make(&c, &shape, 12000 + _i);
-    call k = call_open(&c, &(sim_options){ .checks = SIM_CHECK_ALL }, WANTED);
+    case_make(&c, &shape, 12000 + ratio);
+    call k = call_open(&c, &(sim_options){ .checks = SIM_CHECK_ALL, .seed = schedule }, WANTED);
     call_plan(&k);
     const pa_mtp_gfx950_task *task = (const pa_mtp_gfx950_task *)(uintptr_t)k.args.tasks;
     const pa_mtp_gfx950_row  *row = (const pa_mtp_gfx950_row *)(uintptr_t)k.args.rows;
@@ -949,7 +950,7 @@ START_TEST(plan_is_even)
                 ck_assert_int_eq(t->b, b);
                 ck_assert_int_eq(t->first, next);
                 ck_assert_int_eq(t->limit + (token + i - t->token), k_lens[b] - q_lens[b] + i + 1);
-                ck_assert_int_eq(at->row, (token + i - t->token) * ratios[_i]);
+                ck_assert_int_eq(at->row, (token + i - t->token) * ratio);
                 next = t->last;
             }
             ck_assert_int_eq(next, k_lens[b]);
@@ -957,6 +958,11 @@ START_TEST(plan_is_even)
     printf("# %" PRId64 " tasks, the longest %.2f of an even share\n", count, (double)most * WANTED / (double)keys);
     sim_device_destroy(k.r.device);
     cases_free(&c.memory);
+}
+
+START_TEST(plan_is_even)
+{
+    plan_evenly(ratios[_i], (uint64_t)_i);
 }
 END_TEST
 
@@ -1125,6 +1131,15 @@ static void mutant_runs(int64_t ratio)
     mutant_copies(ratio, 64 / ratio);
 }
 
+static void mutant_plans(void)
+{
+    pa_mtp_case c;
+    make_without_keys(&c, 4, 8000);
+    serve(&c, 2, 7);
+    for (uint64_t schedule = 0; schedule < SCHEDULES; schedule++)
+        plan_evenly(ratios[schedule % RATIOS], schedule);
+}
+
 START_TEST(mutant_serves)
 {
     /* Of CPU time: on a busy machine a limit in seconds would make every mutant show. */
@@ -1134,7 +1149,12 @@ START_TEST(mutant_serves)
     sscanf(mutant_of, "pa_mtp_e4m3_d256_gqa%" SCNd64, &ratio);
     if (freopen("/dev/null", "w", stderr) == NULL)
         ck_abort_msg("no /dev/null");
-    strstr(mutant_of, "reduce") != NULL ? mutant_reduces() : mutant_runs(ratio);
+    if (strstr(mutant_of, "reduce") != NULL)
+        mutant_reduces();
+    else if (strstr(mutant_of, "plan") != NULL)
+        mutant_plans();
+    else
+        mutant_runs(ratio);
 }
 END_TEST
 
