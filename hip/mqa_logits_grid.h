@@ -88,11 +88,14 @@ GRID_FN int32_t mqa_logits_grid_find(const mqa_logits_grid *g, mqa_logits_grid_b
     return b.hi + mqa_logits_grid_up(at - before - seen, fill);
 }
 
-/* Where the part of workgroup `group` of `groups` begins on a line of that length. */
+/* Where the part of workgroup `group` of `groups` <= 65536 begins on a line of that length, < 2^48. The machine divides
+ * 64 bits by some hundred instructions; so three digits of 16 bits. */
 GRID_FN int64_t mqa_logits_grid_cut(int64_t line, int32_t group, int32_t groups)
 {
-    const uint64_t whole = (uint64_t)line / (uint32_t)groups, rest = (uint64_t)line % (uint32_t)groups;
-    return (int64_t)(whole * (uint32_t)group + rest * (uint32_t)group / (uint32_t)groups);
+    const uint32_t by = (uint32_t)groups, high = (uint32_t)(line >> 32), middle = (uint32_t)line >> 16;
+    const uint32_t two = high % by << 16 | middle, three = two % by << 16 | ((uint32_t)line & 0xFFFF);
+    const uint64_t whole = (uint64_t)(high / by) << 32 | (uint64_t)(two / by) << 16 | three / by;
+    return (int64_t)(whole * (uint32_t)group + three % by * (uint32_t)group / by);
 }
 
 /* Few blocks
@@ -123,10 +126,10 @@ GRID_FN int64_t mqa_logits_grid_work(const mqa_logits_grid *g, mqa_logits_grid_b
     return (int64_t)mqa_logits_grid_tile(g, b.live) * seen + (int64_t)mqa_logits_grid_fill(g) * (g->tiles - seen);
 }
 
-/* The machine divides 64 bits by some hundred instructions. */
-GRID_FN int64_t mqa_logits_grid_divide(int64_t a, int64_t b)
+/* Costs of at most 64 blocks, each of whose rows lie within 4 GiB, have 31 bits. */
+GRID_FN int32_t mqa_logits_grid_divide(int64_t a, int64_t b)
 {
-    return ((a | b) >> 32) == 0 ? (int64_t)((uint32_t)a / (uint32_t)b) : a / b;
+    return (int32_t)((uint32_t)a / (uint32_t)b);
 }
 
 /* Limit i of the work of a part, whole tiles of that cost, for so much work in all. The first is the share of each, and
@@ -164,14 +167,17 @@ GRID_FN int64_t mqa_logits_grid_longest(const mqa_logits_grid *g, int64_t count,
     if (left < 0 || (line > 0 && left == 0))
         return -1;
     const int64_t filling =
-        line > 0 ? mqa_logits_grid_divide(line + left - 1, left) * mqa_logits_grid_fill(g) - MQA_LOGITS_GRID_BEGIN : 0;
+        line > 0
+            ? (int64_t)mqa_logits_grid_divide(line + left - 1, left) * mqa_logits_grid_fill(g) - MQA_LOGITS_GRID_BEGIN
+            : 0;
     return longest > filling ? longest : filling;
 }
 
-/* Where part `part` of `parts` of so many tiles begins. */
-GRID_FN int32_t mqa_logits_grid_share(int64_t count, int64_t part, int64_t parts)
+/* Where part `part` of `parts` <= 65536 of so many tiles begins. */
+GRID_FN int32_t mqa_logits_grid_share(int32_t count, int32_t part, int32_t parts)
 {
-    return (int32_t)mqa_logits_grid_divide(count * part, parts);
+    const uint32_t whole = (uint32_t)count / (uint32_t)parts, rest = (uint32_t)count % (uint32_t)parts;
+    return (int32_t)(whole * (uint32_t)part + rest * (uint32_t)part / (uint32_t)parts);
 }
 
 /* Whether parts of blocks, the longest of which works so long, are better than parts of the line. */

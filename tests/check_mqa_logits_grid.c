@@ -238,7 +238,8 @@ static few few_of(const mqa_logits_grid *g, const mqa_logits_grid_block *b, int3
 
 static int64_t share(int64_t count, int64_t part, int64_t parts)
 {
-    return mqa_logits_grid_share(count, part + 1, parts) - mqa_logits_grid_share(count, part, parts);
+    return mqa_logits_grid_share((int32_t)count, (int32_t)part + 1, (int32_t)parts) -
+           mqa_logits_grid_share((int32_t)count, (int32_t)part, (int32_t)parts);
 }
 
 static int64_t of_parts(const mqa_logits_grid *g, const mqa_logits_grid_block *b, int32_t count, few f)
@@ -349,8 +350,36 @@ START_TEST(covers)
 }
 END_TEST
 
+/* floor(line * group / groups), by digits of two bits. */
+static int64_t cut_by_digits(int64_t line, int64_t group, int64_t groups)
+{
+    int64_t quotient = 0, rest = 0;
+    for (int shift = 46; shift >= 0; shift -= 2) {
+        rest = 4 * rest + (line >> shift & 3) * group;
+        quotient = 4 * quotient + rest / groups;
+        rest %= groups;
+    }
+    return quotient;
+}
+
+START_TEST(cuts)
+{
+    uint64_t state = 7;
+    for (int i = 0; i < 100000; i++) {
+        const int64_t line = (random_below(&state, 1 << 24) << 24 | random_below(&state, 1 << 24)) >> i % 48;
+        const int64_t groups = i % 3 == 0 ? 65536 : random_below(&state, 65536 >> i % 16) + 1;
+        const int64_t group = i % 5 == 0 ? groups : random_below(&state, groups),
+                      want = cut_by_digits(line, group, groups);
+        ck_assert_int_eq(mqa_logits_grid_cut(line, (int32_t)group, (int32_t)groups), want);
+        if (line <= INT32_MAX)
+            ck_assert_int_eq(mqa_logits_grid_share((int32_t)line, (int32_t)group, (int32_t)groups), want);
+    }
+}
+END_TEST
+
 static void fill(TCase *t)
 {
+    tcase_add_test(t, cuts);
     tcase_add_loop_test(t, near_the_best, 0, SHAPES);
     tcase_add_loop_test(t, covers, 0, SHAPES);
 }
