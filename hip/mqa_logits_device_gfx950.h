@@ -65,7 +65,12 @@ template <int N> DEVICE void wait_vmcnt()
     __asm__ volatile("s_waitcnt vmcnt(%0)" : : "n"(N) : "memory");
 }
 
-/* The compiler's own reads of LDS, which it knows to be complete then. */
+/* The compiler's own loads, and its reads of LDS, which it knows to be complete then. */
+DEVICE void wait_loads()
+{
+    __builtin_amdgcn_s_waitcnt(0x0F70);
+}
+
 DEVICE void wait_lgkmcnt()
 {
     __builtin_amdgcn_s_waitcnt(0xC07F);
@@ -691,21 +696,27 @@ template <int HEADS, int WAVES, int BLOCKS> struct mqa_logits {
             wait_vmcnt<0>();
     }
 
+    METHOD static void barrier()
+    {
+        __asm__ volatile("s_barrier" : : : "memory");
+    }
+
     METHOD static void meet()
     {
         wait_lgkmcnt();
-        __asm__ volatile("s_barrier" : : : "memory");
+        barrier();
     }
 
     /* Tiles [from, to) of block b, which a row of it sees. */
     METHOD void products(int32_t b, int32_t from, int32_t to) const
     {
         copies<COPIES> c;
-        meet(); /* nobody reads the slots any more */
+        barrier(); /* nobody reads the slots any more: behind the last of them each has read the block's windows */
         begin_copies(c, from);
         for (int32_t i = 0; i < SLOTS && from + i < to; i++)
             copy_tile(c, from + i, (uint32_t)i);
         rows r = load_rows(b);
+        wait_loads();
 #pragma unroll
         for (int32_t t = 0; t < STEPS; t++) {
             __asm__ volatile("" : "+v"(r.q[t][0]), "+v"(r.q[t][1]));
@@ -713,7 +724,6 @@ template <int HEADS, int WAVES, int BLOCKS> struct mqa_logits {
             for (int32_t i = 0; i < 16; i++)
                 __asm__ volatile("" : "+v"(r.w[t][i]));
         }
-        wait_vmcnt<0>();
         meet();
 
         const int32_t  lane = lane_now();
