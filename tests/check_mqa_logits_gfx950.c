@@ -163,10 +163,22 @@ static void run(mqa_logits_case *c, const struct kernel *k, uint64_t schedule, i
 /* Problems
  * --------
  */
-static const char *const layouts[] = { "all keys", "causal",   "context-parallel", "misaligned",
-                                       "empty",    "past_end", "multi_req",        "sliding" };
+enum {
+    ALL_KEYS,
+    CAUSAL,
+    CONTEXT_PARALLEL,
+    MISALIGNED,
+    EMPTY,
+    PAST_END,
+    MULTI_REQUEST,
+    SLIDING,
+    PREFIX,
+    SPARSE,
+    LAYOUTS
+};
 
-enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
+static const char *const layouts[LAYOUTS] = { "all keys", "causal",    "context-parallel", "misaligned", "empty",
+                                              "past_end", "multi_req", "sliding",          "prefix",     "sparse" };
 
 static void window_of(int layout, int64_t row, int64_t m, int64_t n, rng *r, int64_t *first, int64_t *last)
 {
@@ -174,26 +186,32 @@ static void window_of(int layout, int64_t row, int64_t m, int64_t n, rng *r, int
     *first = 0;
     *last = n;
     switch (layout) {
-    case 1:
+    case CAUSAL:
         *last = n - m + row + 1;
         break;
-    case 2:
+    case CONTEXT_PARALLEL:
         *last = (row < m / 2 ? row : n - m + row) + 1;
         break;
-    case 3:
+    case MISALIGNED:
         *first = rng_between(r, 0, n / 2), *last = rng_between(r, *first, n);
         break;
-    case 4:
+    case EMPTY:
         *last = row % 2 == 0 ? n - row : row % 3 == 0 ? -5 : 0;
         break;
-    case 5:
+    case PAST_END:
         *first = row % 3 == 0 ? -7 : n - 9 * row, *last = n + row * 3;
         break;
-    case 6:
+    case MULTI_REQUEST:
         *first = request * n / 5, *last = *first + row % of + n / 5;
         break;
-    case 7:
+    case SLIDING:
         *last = n - m + row + 1, *first = *last - 40;
+        break;
+    case PREFIX:
+        *last = (m - 1 - row) % 7 == 0 ? 40 : 0;
+        break;
+    case SPARSE:
+        *last = row == 70 || row >= m - 2 ? n : 0;
         break;
     default:
         break;
@@ -341,39 +359,38 @@ static etalon_tensor wide(cases_memory *memory, cases_role role, etalon_dtype dt
     return t;
 }
 
-START_TEST(strides)
+static void widen(mqa_logits_case *c, const mqa_logits_case *dense)
 {
-    const struct kernel *k = &kernels[_i / 2];
-    const int64_t        m = 35, n = 203;
-    rng                  r = rng_make(cases_seed(), (uint64_t)(3000 + _i));
-    mqa_logits_case      dense, c = { .args = ETALON_MQA_LOGITS_ARGS_INIT };
-    make(&dense, &r, k, m, n, 3, _i % 2);
-    c.args = dense.args;
+    const int64_t m = dense->args.q.shape[0], n = dense->args.k.shape[0];
+    *c = (mqa_logits_case){ .args = dense->args };
 #define WIDE(field, role, rank, ...) \
-    c.args.field =                   \
-        wide(&c.memory, role, dense.args.field.dtype, rank, dense.args.field.shape, (int64_t[]){ __VA_ARGS__ })
+    c->args.field =                  \
+        wide(&c->memory, role, dense->args.field.dtype, rank, dense->args.field.shape, (int64_t[]){ __VA_ARGS__ })
     WIDE(q, CASES_INPUT, 3, 0, 3, 16);
     WIDE(k, CASES_INPUT, 2, 0, 48);
     WIDE(weights, CASES_INPUT, 2, 1, 5);
     WIDE(logits, CASES_OUTPUT, 2, 2, 61);
 #undef WIDE
     const int64_t two[2] = { n, 3 }, rows[2] = { m, 2 };
-    c.args.kv_scale = cases_fix(cases_tensor(&c.memory, NULL, CASES_INPUT, ETALON_F32, 2, two), 1, 1);
-    c.args.cu_seqlen_ks = cases_fix(cases_tensor(&c.memory, NULL, CASES_INPUT, ETALON_I64, 2, rows), 1, 0);
-    c.args.cu_seqlen_ke = cases_fix(cases_tensor(&c.memory, NULL, CASES_INPUT, ETALON_I64, 2, rows), 1, 1);
-    cases_copy(&c.args.q, &dense.args.q);
-    cases_copy(&c.args.k, &dense.args.k);
-    cases_copy(&c.args.kv_scale, &dense.args.kv_scale);
-    cases_copy(&c.args.weights, &dense.args.weights);
+    c->args.kv_scale = cases_fix(cases_tensor(&c->memory, NULL, CASES_INPUT, ETALON_F32, 2, two), 1, 1);
+    c->args.cu_seqlen_ks = cases_fix(cases_tensor(&c->memory, NULL, CASES_INPUT, ETALON_I64, 2, rows), 1, 0);
+    c->args.cu_seqlen_ke = cases_fix(cases_tensor(&c->memory, NULL, CASES_INPUT, ETALON_I64, 2, rows), 1, 1);
+    cases_copy(&c->args.q, &dense->args.q);
+    cases_copy(&c->args.k, &dense->args.k);
+    cases_copy(&c->args.kv_scale, &dense->args.kv_scale);
+    cases_copy(&c->args.weights, &dense->args.weights);
     for (int64_t row = 0; row < m; row++) {
-        cases_set(&c.args.cu_seqlen_ks, row, cases_get(&dense.args.cu_seqlen_ks, row) - (row % 5 == 0 ? 1e12 : 0.0));
-        cases_set(&c.args.cu_seqlen_ke, row, cases_get(&dense.args.cu_seqlen_ke, row));
+        cases_set(&c->args.cu_seqlen_ks, row, cases_get(&dense->args.cu_seqlen_ks, row) - (row % 5 == 0 ? 1e12 : 0.0));
+        cases_set(&c->args.cu_seqlen_ke, row, cases_get(&dense->args.cu_seqlen_ke, row));
     }
-    cases_seal(&c.memory);
-    run(&c, k, (uint64_t)(_i % 8), 8);
-    compare(&c.args, k->stem);
-    for (int i = 0; i < c.memory.count; i++) {
-        const cases_block *b = &c.memory.block[i];
+    cases_seal(&c->memory);
+}
+
+static void gaps_untouched(const mqa_logits_case *c)
+{
+    const int64_t m = c->args.q.shape[0], n = c->args.k.shape[0];
+    for (int i = 0; i < c->memory.count; i++) {
+        const cases_block *b = &c->memory.block[i];
         if (b->role != CASES_OUTPUT)
             continue;
         const etalon_tensor beyond = cases_cut(b->view, 1, n, b->view.shape[1] - n),
@@ -381,6 +398,18 @@ START_TEST(strides)
         cases_untouched(&beyond, "beyond column N");
         cases_untouched(&below, "below row M");
     }
+}
+
+START_TEST(strides)
+{
+    const struct kernel *k = &kernels[_i / 2];
+    rng                  r = rng_make(cases_seed(), (uint64_t)(3000 + _i));
+    mqa_logits_case      dense, c;
+    make(&dense, &r, k, 35, 203, 3, _i % 2);
+    widen(&c, &dense);
+    run(&c, k, (uint64_t)(_i % 8), 8);
+    compare(&c.args, k->stem);
+    gaps_untouched(&c);
     cases_free(&c.memory);
     cases_free(&dense.memory);
 }
@@ -573,25 +602,67 @@ static void fill(TCase *t)
 
 /* Mutants
  * -------
- * A process each, which ends as it likes. Three workgroups of a line, with more tiles than LDS has room for, and one for
- * each part of a block; memory that comes late, out of order, at once.
+ * A process each, which ends as it likes. The cases make every branch of the kernels run, cheap and telling ones first.
  */
 static const struct kernel *driven;
 
+typedef struct drive_case {
+    int64_t  blocks, rows, n; /* M: so many blocks and rows more */
+    int      layout, clean, wide;
+    int32_t  groups;
+    uint64_t schedule;
+} drive_case;
+
+static void drive_one(const struct kernel *k, const drive_case *d, int i)
+{
+    rng             r = rng_make(cases_seed(), (uint64_t)(7000 + i));
+    mqa_logits_case dense, c;
+    make(&dense, &r, k, d->blocks * mqa_logits_gfx950_block(k->heads, k->small) + d->rows, d->n, d->layout, d->clean);
+    if (d->wide)
+        widen(&c, &dense);
+    else
+        c = dense;
+    run(&c, k, d->schedule, d->groups);
+    compare(&c.args, k->stem);
+    if (d->wide) {
+        gaps_untouched(&c);
+        cases_free(&dense.memory);
+    }
+    cases_free(&c.memory);
+}
+
 START_TEST(drive)
 {
-    enum { CASES = 3 };
-    const struct kernel  *k = driven;
-    static const int32_t  groups[CASES] = { 1, 24, 3 };
-    static const uint64_t schedules[CASES] = { 3, 1, 0 };
-    for (int i = 0; i < CASES; i++) {
-        rng             r = rng_make(cases_seed(), (uint64_t)(7000 + i));
-        mqa_logits_case c;
-        make(&c, &r, k, i == 0 ? 9 : 17, i == 0 ? 830 : 330, i == 0 ? 1 : 3, i % 2 == 0);
-        run(&c, k, schedules[i], groups[i]);
-        compare(&c.args, k->stem);
-        cases_free(&c.memory);
-    }
+    enum { NARROW, WIDE, KEEP = 0, CLEAN };
+    static const drive_case cases[] = {
+        /* one part of a block, then more parts than tiles, then parts that begin and end anywhere */
+        { 0, 9, 230, CAUSAL, CLEAN, NARROW, 1, 3 },
+        { 0, 17, 200, MISALIGNED, KEEP, NARROW, 12, 1 },
+        { 0, 17, 330, MISALIGNED, CLEAN, NARROW, 3, 0 },
+        /* the last tile, not a whole one, in each place of LDS as it is first filled */
+        { 0, 2, 20, ALL_KEYS, KEEP, WIDE, 1, 1 },
+        { 0, 2, 100, ALL_KEYS, CLEAN, NARROW, 1, 3 },
+        { 0, 2, 150, ALL_KEYS, KEEP, NARROW, 1, 5 },
+        { 0, 2, 300, CAUSAL, CLEAN, WIDE, 1, 7 },
+        /* fewer workgroups than blocks, more, and the line cut in what all rows see */
+        { 2, 3, 330, MISALIGNED, CLEAN, WIDE, 4, 1 },
+        { 1, 3, 330, MISALIGNED, CLEAN, WIDE, 14, 3 },
+        { 3, 0, 500, CAUSAL, CLEAN, NARROW, 2, 1 },
+        /* all stores in flight: every count of tile_wait() */
+        { 1, 0, 830, ALL_KEYS, KEEP, NARROW, 1, 5 },
+        { 1, 0, 896, ALL_KEYS, KEEP, NARROW, 1, 3 },
+        { 3, 5, 200, EMPTY, CLEAN, NARROW, 5, 7 },
+        { 3, 0, 200, PAST_END, KEEP, WIDE, 20, 7 },
+        { 3, 3, 100, MULTI_REQUEST, CLEAN, NARROW, 9, 1 },
+        /* the line cut in what is filled behind keys; filled before keys, by a part and on the line */
+        { 4, 0, 1500, PREFIX, CLEAN, NARROW, 3, 1 },
+        { 1, 0, 300, SLIDING, CLEAN, NARROW, 1, 1 },
+        { 2, 1, 300, SLIDING, CLEAN, NARROW, 2, 1 },
+        /* rows and blocks of several waves' items */
+        { 65, 1, 300, SPARSE, KEEP, NARROW, 3, 3 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        drive_one(driven, &cases[i], (int)i);
 }
 END_TEST
 
