@@ -28,7 +28,9 @@ A mutant that behaves like the kernel stands in the list of equivalents with the
 
     NAME_ARCH[:SYMBOL]  PLACE: CHANGE  # reason
 
-where * stands for anything. PLACE is the label before the instruction + how many instructions behind it. Exit status
+where * stands for anything. PLACE is the label before the instruction + how many instructions behind it. CHANGE says
+"deleted behind nothing" of a no-op behind inline assembly without an instruction: the compiler does not look into it
+and expects the worst. Exit status
 0: every mutant showed or stands in the list, and every line of the list for this kernel was needed.
 """
 
@@ -58,8 +60,10 @@ MEMORY = ("ds_", "global_", "flat_", "buffer_", "scratch_", "s_buffer_load")
 
 
 class Instruction:
-    def __init__(self, line, number, place, rows):
+    def __init__(self, lines, number, place, rows):
+        line = lines[number]
         self.line, self.number, self.place = line, number, place
+        self.is_behind_nothing = [b.strip() for b in lines[max(number - 2, 0) : number]] == [";;#ASMSTART", ";;#ASMEND"]
         self.rows = rows  # of 16 lanes in a wave
         text = line.split(";")[0].split("//")[0].strip()
         self.text = re.sub(r"\s+", " ", text)
@@ -90,7 +94,7 @@ def instructions_of(lines, symbol, arch):
             in_text = False
             inside = symbol is None
         elif in_text and inside and re.match(r"^(s_|v_|ds_|global_|flat_|buffer_|scratch_|tensor_|cluster_)", text):
-            found.append(Instruction(line, number, f"{label}+{count}", 4 if arch.startswith("gfx9") else 2))
+            found.append(Instruction(lines, number, f"{label}+{count}", 4 if arch.startswith("gfx9") else 2))
             count += 1
     return found
 
@@ -122,7 +126,7 @@ def nops(i, following):
     if i.name == "v_nop":
         yield [], "deleted"
     if i.name == "s_nop":
-        yield [], "deleted"
+        yield [], "deleted behind nothing" if i.is_behind_nothing else "deleted"
         if int(i.rest, 0) > 0:
             yield [f"s_nop {int(i.rest, 0) - 1}"], "one state less"
 
