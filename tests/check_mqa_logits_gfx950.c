@@ -635,29 +635,28 @@ START_TEST(drive)
 {
     enum { NARROW, WIDE, KEEP = 0, CLEAN };
     static const drive_case cases[] = {
-        /* one part of a block, then more parts than tiles, then parts that begin and end anywhere */
+        /* a part of a block; the line, cut in what all rows see, in what is filled behind keys, and before them */
         { 0, 9, 230, CAUSAL, CLEAN, NARROW, 1, 3 },
-        { 0, 17, 200, MISALIGNED, KEEP, NARROW, 12, 1 },
-        { 0, 17, 330, MISALIGNED, CLEAN, NARROW, 3, 0 },
-        /* the last tile, not a whole one, in each place of LDS as it is first filled */
+        { 3, 0, 200, CAUSAL, CLEAN, NARROW, 2, 1 },
+        { 4, 0, 1500, PREFIX, CLEAN, NARROW, 3, 1 },
+        { 2, 1, 300, SLIDING, CLEAN, NARROW, 2, 1 },
+        /* filled by who multiplies; the last tile, not a whole one, in each place of LDS as it is first filled */
+        { 1, 0, 300, SLIDING, CLEAN, NARROW, 1, 1 },
         { 0, 2, 20, ALL_KEYS, KEEP, WIDE, 1, 1 },
         { 0, 2, 100, ALL_KEYS, CLEAN, NARROW, 1, 3 },
         { 0, 2, 150, ALL_KEYS, KEEP, NARROW, 1, 5 },
         { 0, 2, 300, CAUSAL, CLEAN, WIDE, 1, 7 },
-        /* fewer workgroups than blocks, more, and the line cut in what all rows see */
-        { 2, 3, 330, MISALIGNED, CLEAN, WIDE, 4, 1 },
-        { 1, 3, 330, MISALIGNED, CLEAN, WIDE, 14, 3 },
-        { 3, 0, 500, CAUSAL, CLEAN, NARROW, 2, 1 },
-        /* all stores in flight: every count of tile_wait() */
+        /* every count of tile_wait() */
         { 1, 0, 830, ALL_KEYS, KEEP, NARROW, 1, 5 },
         { 1, 0, 896, ALL_KEYS, KEEP, NARROW, 1, 3 },
+        /* parts that begin and end anywhere, more of them than tiles, fewer workgroups than blocks */
+        { 0, 17, 200, MISALIGNED, KEEP, NARROW, 12, 1 },
+        { 0, 17, 330, MISALIGNED, CLEAN, NARROW, 3, 0 },
+        { 2, 3, 330, MISALIGNED, CLEAN, WIDE, 4, 1 },
+        { 1, 3, 330, MISALIGNED, CLEAN, WIDE, 14, 3 },
+        { 3, 3, 100, MULTI_REQUEST, CLEAN, NARROW, 9, 1 },
         { 3, 5, 200, EMPTY, CLEAN, NARROW, 5, 7 },
         { 3, 0, 200, PAST_END, KEEP, WIDE, 20, 7 },
-        { 3, 3, 100, MULTI_REQUEST, CLEAN, NARROW, 9, 1 },
-        /* the line cut in what is filled behind keys; filled before keys, by a part and on the line */
-        { 4, 0, 1500, PREFIX, CLEAN, NARROW, 3, 1 },
-        { 1, 0, 300, SLIDING, CLEAN, NARROW, 1, 1 },
-        { 2, 1, 300, SLIDING, CLEAN, NARROW, 2, 1 },
         /* rows and blocks of several waves' items */
         { 65, 1, 300, SPARSE, KEEP, NARROW, 3, 3 },
     };

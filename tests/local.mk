@@ -184,8 +184,8 @@ check_DATA += %D%/sim/kernels.stamp
 	$(SHELL) $(top_srcdir)/%D%/sim/compile.sh '$(AMDGCN_CC)' $(top_srcdir)/%D%/sim %D%/sim/kernels && touch $@
 # Minutes of work, with a score for each kernel.
 check-mutants: %D%/check_sim_kernels$(EXEEXT) $(mutant_drivers)
-	top_srcdir='$(top_srcdir)' AMDGCN_CC='$(AMDGCN_CC)' SIM_KERNELS=%D%/check_sim_kernels$(EXEEXT) \
-	MUTANTS='$(MUTANTS)' $(SHELL) $(top_srcdir)/%D%/check_mutants.sh
+	top_srcdir='$(top_srcdir)' AMDGCN_CC='$(AMDGCN_CC)' AMD_FLAGS='$(AMD_FLAGS)' \
+	SIM_KERNELS=%D%/check_sim_kernels$(EXEEXT) MUTANTS='$(MUTANTS)' $(SHELL) $(top_srcdir)/%D%/check_mutants.sh
 check-mutants-long:
 	$(MAKE) check-mutants MUTANTS=all
 else
@@ -256,7 +256,8 @@ if HAVE_GFX1250
 check_PROGRAMS += %D%/check_hip %D%/check_launch %D%/check_offload %D%/check_pa_mtp_gfx950
 check_DATA += $(offload_objects) %D%/offload/broken.stamp
 TESTS += %D%/check_hip %D%/check_pa_mtp_gfx950
-mutant_drivers = %D%/check_fmha_varlen_gfx1250$(EXEEXT) %D%/check_pa_mtp_gfx950$(EXEEXT)
+mutant_drivers = %D%/check_fmha_varlen_gfx1250$(EXEEXT) %D%/check_mqa_logits_gfx950$(EXEEXT) \
+	%D%/check_pa_mtp_gfx950$(EXEEXT)
 %C%_check_hip_CPPFLAGS = $(SIM_TEST_CPPFLAGS) -iquote $(top_srcdir)/hip
 %C%_check_hip_LDADD = sim/libsim.la $(LDADD)
 %C%_check_pa_mtp_gfx950_CPPFLAGS = $(SIM_TEST_CPPFLAGS) -iquote $(top_srcdir)/hip
