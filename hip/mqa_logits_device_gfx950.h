@@ -655,7 +655,6 @@ template <int HEADS, int WAVES, int BLOCKS> struct mqa_logits {
             __asm__ volatile("" : "+s"(any)); /* no flag of it in all other halves */
             if (any > 0)
                 multiply_alone(ahead, r.q[0], next.k);
-            wait_lgkmcnt();
             for (int32_t p = 0; p < PAIRS; p++)
                 out[p] = NEGATIVE_INFINITY;
             store_masked<HALF_OF>(r, block, n, out);
@@ -724,7 +723,7 @@ template <int HEADS, int WAVES, int BLOCKS> struct mqa_logits {
             for (int32_t i = 0; i < 16; i++)
                 __asm__ volatile("" : "+v"(r.w[t][i]));
         }
-        meet();
+        barrier();
 
         const int32_t  lane = lane_now();
         const uint32_t keys_at =
