@@ -646,7 +646,8 @@ START_TEST(drive)
         { 0, 2, 100, ALL_KEYS, CLEAN, NARROW, 1, 3 },
         { 0, 2, 150, ALL_KEYS, KEEP, NARROW, 1, 5 },
         { 0, 2, 300, CAUSAL, CLEAN, WIDE, 1, 7 },
-        /* every count of tile_wait() */
+        /* every count of tile_wait(): no half stored by all lanes, then all of them */
+        { 0, 2, 830, EMPTY, KEEP, NARROW, 1, 1 },
         { 1, 0, 830, ALL_KEYS, KEEP, NARROW, 1, 5 },
         { 1, 0, 896, ALL_KEYS, KEEP, NARROW, 1, 3 },
         /* parts that begin and end anywhere, more of them than tiles, fewer workgroups than blocks */
