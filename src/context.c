@@ -12,6 +12,18 @@
 
 enum { MAX_THREADS = 1024 }; /* a typing error, rather than a machine */
 
+/* Empty is as good as not given: 0. */
+static etalon_status read_waves(const char *text, int *waves)
+{
+    *waves = 0;
+    if (text == NULL || *text == '\0')
+        return ETALON_OK;
+    REQUIRE(strchr("124", text[0]) != NULL && text[1] == '\0',
+            "context_create: ETALON_FMHA_VARLEN_WAVES: \"%.64s\", expected 1, 2 or 4", text);
+    *waves = text[0] - '0';
+    return ETALON_OK;
+}
+
 static etalon_status add_device(etalon_context *ctx, int32_t number)
 {
     TRY(offload_open(number, code_objects, &ctx->device));
@@ -33,11 +45,14 @@ etalon_status etalon_context_create(const etalon_context_options *options, etalo
             have.device, ETALON_HOST);
     uint32_t features = features_detect() | (have.device != ETALON_HOST ? NEEDS_DEVICE : NEEDS_NONE);
     TRY(features_disable(getenv("ETALON_DISABLE"), &features));
+    int waves;
+    TRY(read_waves(getenv("ETALON_FMHA_VARLEN_WAVES"), &waves));
     etalon_context *made = calloc(1, sizeof *made);
     if (made == NULL)
         return etalon_reject(ETALON_ERROR_OUT_OF_MEMORY, "context_create: %zu bytes", sizeof *made);
     made->have = features;
     made->threads = have.threads;
+    made->fmha_varlen_waves = waves;
     const etalon_status status = have.device == ETALON_HOST ? ETALON_OK : add_device(made, have.device);
     if (status != ETALON_OK)
         etalon_context_destroy(made);

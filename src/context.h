@@ -14,6 +14,8 @@ struct etalon_context {
     uint32_t have;    /* features of the CPU and the device, less those of ETALON_DISABLE */
     int      threads; /* 0: as many as OpenMP would take */
 
+    int fmha_varlen_waves; /* of a workgroup on gfx1250: ETALON_FMHA_VARLEN_WAVES; 0: what suits the problem */
+
     struct offload_device *device;      /* NULL: none; NEEDS_OFFLOAD goes with it */
     context_unqualified   *unqualified; /* with room for all rows of devices; src/qualify.c */
     int                    unqualified_count;

@@ -3,9 +3,6 @@
 #include "context.h"
 #include "offload.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static uint64_t address_of(const etalon_tensor *t)
 {
     return (uint64_t)(uintptr_t)t->data;
@@ -91,11 +88,11 @@ const char *fmha_varlen_gfx1250_refuse(const fmha_varlen_problem *p, bool causal
     return why != NULL ? why : refuse_strides(p);
 }
 
-int fmha_varlen_gfx1250_waves(const fmha_varlen_problem *p, int64_t units, int wanted)
+int fmha_varlen_gfx1250_waves(const etalon_context *ctx, const fmha_varlen_problem *p, int64_t units)
 {
     int waves = FMHA_VARLEN_GFX1250_MOST_WAVES;
-    if (wanted != 0)
-        return wanted;
+    if (ctx->fmha_varlen_waves != 0)
+        return ctx->fmha_varlen_waves;
     while (waves > 1 && rows_of(p) * p->kv_heads < units * waves * FMHA_VARLEN_GFX1250_ROWS)
         waves /= 2;
     return waves;
@@ -145,26 +142,11 @@ fmha_varlen_gfx1250 fmha_varlen_gfx1250_of(const fmha_varlen_problem *p, int wav
     return args;
 }
 
-/* ETALON_FMHA_VARLEN_WAVES: 1, 2 or 4 waves a workgroup instead of what suits the problem. Results have the same bits. */
-static etalon_status wanted_waves(int *wanted)
-{
-    const char *text = getenv("ETALON_FMHA_VARLEN_WAVES");
-    *wanted = 0;
-    if (text == NULL || *text == '\0')
-        return ETALON_OK;
-    REQUIRE(strlen(text) == 1 && strchr("124", *text) != NULL,
-            "fmha_varlen: ETALON_FMHA_VARLEN_WAVES: \"%.16s\", expected 1, 2 or 4", text);
-    *wanted = *text - '0';
-    return ETALON_OK;
-}
-
 static etalon_status run(const etalon_context *ctx, const char *stem, const fmha_varlen_problem *p, void *stream)
 {
     enum { UNITS = 256 /* of an MI450, where the runtime does not tell */ };
-    const int32_t units = offload_place(ctx->device)->units;
-    int           wanted;
-    TRY(wanted_waves(&wanted));
-    const int                 waves = fmha_varlen_gfx1250_waves(p, units > 0 ? units : UNITS, wanted);
+    const int32_t             units = offload_place(ctx->device)->units;
+    const int                 waves = fmha_varlen_gfx1250_waves(ctx, p, units > 0 ? units : UNITS);
     const fmha_varlen_gfx1250 args = fmha_varlen_gfx1250_of(p, waves);
     const launch_step         step = { .stem = stem,
                                        .groups = { args.places, (uint32_t)p->kv_heads, 1 },

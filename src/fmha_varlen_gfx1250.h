@@ -39,8 +39,8 @@ _Static_assert(sizeof(fmha_varlen_gfx1250) == 192, "KA_SIZE");
 /* NULL, or why the kernel that sees every key, or the causal one, does not take the problem. */
 const char *fmha_varlen_gfx1250_refuse(const fmha_varlen_problem *p, bool causal);
 
-/* Waves of a workgroup, 1, 2 or 4: as many as leave no compute unit without a workgroup. `wanted`, if not 0, decides. */
-int fmha_varlen_gfx1250_waves(const fmha_varlen_problem *p, int64_t units, int wanted);
+/* Waves of a workgroup, 1, 2 or 4: what the context says, or as many as leave no compute unit without a workgroup. */
+int fmha_varlen_gfx1250_waves(const etalon_context *ctx, const fmha_varlen_problem *p, int64_t units);
 
 fmha_varlen_gfx1250 fmha_varlen_gfx1250_of(const fmha_varlen_problem *p, int waves);
 

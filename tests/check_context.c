@@ -101,6 +101,41 @@ START_TEST(newer_options)
 }
 END_TEST
 
+/* ETALON_FMHA_VARLEN_WAVES; -1: it is refused. */
+static const struct {
+    const char *text;
+    int         want;
+} waves[] = {
+    { NULL, 0 },   { "", 0 },      { "1", 1 },
+    { "2", 2 },    { "4", 4 },     { "0", -1 },
+    { "3", -1 },   { "5", -1 },    { "8", -1 },
+    { "-1", -1 },  { "+2", -1 },   { " 2", -1 },
+    { "2 ", -1 },  { "02", -1 },   { "12", -1 },
+    { "124", -1 }, { "4x", -1 },   { "x", -1 },
+    { "1,2", -1 }, { "four", -1 }, { "18446744073709551617", -1 },
+};
+
+START_TEST(waves_of_fmha_varlen)
+{
+    char            words[80];
+    etalon_context *ctx = NULL;
+    if (waves[_i].text == NULL)
+        unsetenv("ETALON_FMHA_VARLEN_WAVES");
+    else
+        ck_assert_int_eq(setenv("ETALON_FMHA_VARLEN_WAVES", waves[_i].text, 1), 0);
+    if (waves[_i].want < 0) {
+        snprintf(words, sizeof words, "ETALON_FMHA_VARLEN_WAVES: \"%s\", expected 1, 2 or 4", waves[_i].text);
+        ck_assert_rejects(etalon_context_create(NULL, &ctx), ETALON_ERROR_INVALID_ARGUMENT, words);
+        ck_assert_ptr_null(ctx);
+    } else {
+        ck_assert_ok(etalon_context_create(NULL, &ctx));
+        ck_assert_int_eq(ctx->fmha_varlen_waves, waves[_i].want);
+        etalon_context_destroy(ctx);
+    }
+    unsetenv("ETALON_FMHA_VARLEN_WAVES");
+}
+END_TEST
+
 /* As many as there is work for, at least one, at most what the options say; a library without OpenMP has one. */
 START_TEST(threads_of_a_region)
 {
@@ -165,6 +200,7 @@ static void fill(TCase *tcase)
     tcase_add_test(tcase, older_options);
     tcase_add_test(tcase, options_without_size);
     tcase_add_test(tcase, newer_options);
+    tcase_add_loop_test(tcase, waves_of_fmha_varlen, 0, COUNT(waves));
     tcase_add_test(tcase, threads_of_a_region);
 #if !defined(__SANITIZE_ADDRESS__) && !__has_feature(address_sanitizer)
     tcase_add_test(tcase, no_memory);

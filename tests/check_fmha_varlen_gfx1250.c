@@ -20,6 +20,7 @@
 #include "twin.h"
 
 #include "code_objects.h"
+#include "context.h"
 #include "fmha_varlen_gfx1250.h"
 #include "sim.h"
 
@@ -899,7 +900,8 @@ START_TEST(waves)
         const fmha_varlen_problem p = { .total_q = table[i].tokens,
                                         .heads = table[i].heads,
                                         .kv_heads = table[i].kv_heads };
-        ck_assert_int_eq(fmha_varlen_gfx1250_waves(&p, table[i].units, table[i].wanted), table[i].want);
+        const etalon_context      ctx = { .fmha_varlen_waves = table[i].wanted };
+        ck_assert_int_eq(fmha_varlen_gfx1250_waves(&ctx, &p, table[i].units), table[i].want);
     }
 }
 END_TEST

@@ -140,6 +140,9 @@ typedef struct etalon_workspace {
  * A context has the features of this CPU that kernels ask for. The environment variable ETALON_DISABLE, read at
  * creation, takes some away: "avx512,avx2" leaves the rows that need neither; those of AMX need AVX-512, too. It never
  * adds one.
+ *
+ * ETALON_FMHA_VARLEN_WAVES, read at creation, too, is 1, 2 or 4: waves of a workgroup of fmha_varlen's kernels for gfx1250
+ * alone, instead of as many as suit the problem. It changes no bit of a result. Empty, it counts as not given.
  */
 typedef struct etalon_context etalon_context;
 
@@ -155,7 +158,7 @@ typedef struct etalon_context_options {
  * @param options  NULL for the defaults
  * @retval ETALON_ERROR_INVALID_ARGUMENT  ctx is NULL, or threads is negative or above 1024, device is below ETALON_HOST,
  *                                        or ETALON_DISABLE holds a name that is not amx, avx2, avx512, neon, offload,
- *                                        gfx950 or gfx1250
+ *                                        gfx950 or gfx1250, or ETALON_FMHA_VARLEN_WAVES is neither 1, 2, 4 nor empty
  * @retval ETALON_ERROR_DEVICE            there is no such device, or its runtime failed
  * @retval ETALON_ERROR_OUT_OF_MEMORY
  */
