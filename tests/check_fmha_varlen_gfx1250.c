@@ -687,16 +687,17 @@ START_TEST(nan_reaches_who_sees_it)
 }
 END_TEST
 
-/* A sequence for each register that holds a tile of V, with NaN in it alone: the last key, which one token of two sees. */
-static void make_lone_nans(fmha_varlen_case *c, rng *r, bool causal)
+/* A sequence for each register that holds a tile of V, with NaN in it alone: the last key, which a causal mask shows one
+ * token of two. So a tile ends behind each of its keys once. */
+static void make_lone_nans(fmha_varlen_case *c, rng *r, bool causal, int64_t heads)
 {
     enum { SEQUENCES = 128 };
     int64_t         q_lens[SEQUENCES], k_lens[SEQUENCES];
-    attention_shape s = shape_of(SEQUENCES, 1, 1, q_lens, k_lens);
+    attention_shape s = shape_of(SEQUENCES, heads, 1, q_lens, k_lens);
     s.causal = causal;
     for (int i = 0; i < SEQUENCES; i++) {
         q_lens[i] = 2;
-        k_lens[i] = 16 * (i % 8) + 4 * (i / 8 % 2) + 8 * rng_below(r, 2) + 1;
+        k_lens[i] = 16 * (i % 8) + 4 * (i / 8 % 2) + 8 * (i / 16 % 2) + i / 32 + 1;
     }
     fmha_varlen_make(c, r, &s);
     for (int64_t i = 0, last = -1; i < SEQUENCES; i++) {
@@ -710,7 +711,7 @@ START_TEST(lone_nans)
 {
     rng              r = next_case(12, _i);
     fmha_varlen_case c;
-    make_lone_nans(&c, &r, true);
+    make_lone_nans(&c, &r, true, 1);
     check(&c, (way){ .waves = 1, .unchecked = SIM_CHECK_ALL });
 }
 END_TEST
@@ -1156,10 +1157,16 @@ static void mutant_diagonals(fmha_varlen_case *c, rng *r, bool causal)
     lay_out_all(c, DENSE, DENSE, DENSE, PADDED_ROWS);
 }
 
+/* Every block of rows. */
+static void mutant_tails(fmha_varlen_case *c, rng *r, bool causal)
+{
+    make_lone_nans(c, r, causal, 32);
+}
+
 static void mutant_problem(fmha_varlen_case *c, int number, bool causal)
 {
     static void (*const make[])(fmha_varlen_case *, rng *, bool) = { mutant_groups, mutant_far_keys, mutant_diagonals,
-                                                                     make_lone_nans };
+                                                                     mutant_tails };
     rng r = rng_make(7, (uint64_t)number);
     make[number](c, &r, causal);
 }
