@@ -1120,7 +1120,7 @@ static void fill(TCase *t)
  * are bytes of nobody's. */
 static void mutant_groups(fmha_varlen_case *c, rng *r, bool causal)
 {
-    const int64_t   q_lens[] = { 25, 0, 30, 35 }, k_lens[] = { 530, 20, 0, 10 };
+    const int64_t   q_lens[] = { 25, 0, 20, 35 }, k_lens[] = { 530, 20, 0, 10 };
     attention_shape s = shape_of(4, 6, 2, q_lens, k_lens);
     s.causal = causal;
     s.index = ETALON_I64;
@@ -1133,7 +1133,7 @@ static void mutant_groups(fmha_varlen_case *c, rng *r, bool causal)
 /* Two keys of the first and the second tile that a token likes best by far, and scores that spread; no lse. */
 static void mutant_far_keys(fmha_varlen_case *c, rng *r, bool causal)
 {
-    const int64_t   q_lens[] = { 61, 40 }, k_lens[] = { 270, 10 };
+    const int64_t   q_lens[] = { 61, 40 }, k_lens[] = { 285, 10 };
     attention_shape s = shape_of(2, 4, 2, q_lens, k_lens);
     s.causal = causal;
     s.spread = 6.0;
