@@ -1149,7 +1149,7 @@ static void mutant_far_keys(fmha_varlen_case *c, rng *r, bool causal)
 /* Every block of rows ends at every key of a tile, a wave at a tile, and each column of V has NaN in another key. */
 static void mutant_diagonals(fmha_varlen_case *c, rng *r, bool causal)
 {
-    const int64_t   q_lens[] = { 128, 128, 128, 128, 128, 5 }, k_lens[] = { 128, 144, 160, 176, 192, 20 };
+    const int64_t   q_lens[] = { 128, 128, 128, 128, 128, 5 }, k_lens[] = { 128, 144, 160, 192, 176, 10 };
     attention_shape s = shape_of(6, 1, 1, q_lens, k_lens);
     s.causal = causal;
     fmha_varlen_make(c, r, &s);
