@@ -47,6 +47,7 @@ typedef struct rig {
 } rig;
 
 static const char *other_object; /* than the library's */
+static uint64_t    limit;        /* of instructions that a wave of it may execute; 0: the simulator's */
 
 static sim_object *load(sim_device *device, const char *stem)
 {
@@ -156,7 +157,7 @@ static void run_reported(mqa_logits_case *c, const struct kernel *k, const sim_o
 
 static void run(mqa_logits_case *c, const struct kernel *k, uint64_t schedule, int32_t groups)
 {
-    const sim_options options = { .checks = SIM_CHECK_ALL, .seed = schedule };
+    const sim_options options = { .checks = SIM_CHECK_ALL, .seed = schedule, .limit = limit };
     run_reported(c, k, &options, groups, NULL);
 }
 
@@ -681,6 +682,7 @@ static int drive_all(const struct kernel *k, char **objects)
             if (freopen("/dev/null", "w", stdout) == NULL || freopen("/dev/null", "w", stderr) == NULL)
                 _exit(2);
             driven = k;
+            limit = 1 << 20; /* a hundred times what the cases take */
             _exit(testing_main("drive", fill_drive));
         }
         waitpid(child, &status, 0);
