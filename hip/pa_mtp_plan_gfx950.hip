@@ -54,7 +54,7 @@ DEVICE sequence sequence_of(const pa_mtp_gfx950 &args, int64_t b, int32_t segmen
     return s;
 }
 
-/* Each work-item's x, added up over those before it and over all; ends with a barrier. */
+/* Each work-item's x, added up over those before it and over all. A barrier stands before t is used again. */
 typedef struct plan_scan {
     int64_t before, all;
 } plan_scan;
@@ -72,9 +72,7 @@ DEVICE plan_scan scan(plan_lds &t, int64_t x)
     }
     t.sum[i] = sum;
     device_barrier();
-    const plan_scan s = { sum - x, t.sum[WORKGROUP - 1] };
-    device_barrier();
-    return s;
+    return { sum - x, t.sum[WORKGROUP - 1] };
 }
 
 /* Of all sequences there are fewer than 2^31 tiles. */
@@ -86,6 +84,7 @@ DEVICE int32_t segment_keys_of(const pa_mtp_gfx950 &args, plan_lds &t)
         work += (int64_t)s.groups * s.keys;
     }
     const int64_t tiles = (scan(t, work).all + PA_MTP_GFX950_TILE - 1) / PA_MTP_GFX950_TILE;
+    device_barrier();
     return device_most(1, parts_of((int32_t)tiles, args.wanted_tasks)) * PA_MTP_GFX950_TILE;
 }
 
@@ -154,7 +153,6 @@ KERNEL void etalon_pa_mtp_plan_gfx950(const pa_mtp_gfx950 args)
             const sequence of = sequence_of(args, batch + n, keys);
             store_task(args, next + i, task_of(args, batch + n, of, (int32_t)i - t.first[n], keys));
         }
-        device_barrier();
         next += tasks.all;
     }
     for (int64_t i = next + device_item(); i < args.most_tasks; i += WORKGROUP)

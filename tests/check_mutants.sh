@@ -71,6 +71,7 @@ if [ "${MUTANTS:-}" = all ]; then
     for heads in 16 8 4; do
         library pa_mtp_e4m3_d256_gqa${heads}_page16_gfx950 0/1
     done
+    library pa_mtp_plan_gfx950 0/1 waits,nops,barriers,m0_setups,lanes
     library fmha_varlen_e4m3_d192x128_causal_gfx1250 0/1
     library fmha_varlen_e4m3_d192x128_gfx1250 0/1
     # Compiled: what the compiler puts where is another's with the next one, so only what keeps the order.
