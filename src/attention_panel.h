@@ -4,12 +4,24 @@
 
 #define TILE_VALUES_UNIT 1.0f /* of tile_all_values */
 
+#if SIMD_BYTES >= 32 && defined(__clang__)
+#define TILE_STREAM 1
+#endif
+
+enum {
+#ifdef TILE_STREAM
+    VALUE_PANELS = 6 /* of scratch.v */
+#else
+    VALUE_PANELS = 1
+#endif
+};
+
 /* Floats that tile_scratch_at lays out. */
 static inline int64_t tile_scratch_floats(int64_t d_qk, int64_t d_v)
 {
     const int64_t dims_v = tile_round_up(d_v, PANEL);
     return tile_most(GROUP_ROWS * d_qk, FEW_ROWS * ETALON_MAX_HEAD_DIM) + PANEL * d_qk + GROUP_ROWS * SCORE_ROW +
-           BLOCK_KEYS * PANEL + 3 * GROUP_ROWS * dims_v;
+           VALUE_PANELS * BLOCK_KEYS * PANEL + 3 * GROUP_ROWS * dims_v;
 }
 
 static inline tile_scratch tile_scratch_at(float *at, int64_t d_qk, int64_t d_v)
@@ -18,7 +30,7 @@ static inline tile_scratch tile_scratch_at(float *at, int64_t d_qk, int64_t d_v)
     tile_scratch  t;
     t.s = at;
     t.v = t.s + GROUP_ROWS * SCORE_ROW;
-    t.tile = t.v + BLOCK_KEYS * PANEL;
+    t.tile = t.v + VALUE_PANELS * BLOCK_KEYS * PANEL;
     t.sum = t.tile + GROUP_ROWS * dims_v;
     t.lost = t.sum + GROUP_ROWS * dims_v;
     t.k = t.lost + GROUP_ROWS * dims_v;
@@ -237,6 +249,29 @@ INLINE bool tile_sums(const int rows, const tile_problem *t, int64_t first, int6
     return tile_nan_seen(marks, t->format);
 }
 
+#ifdef TILE_STREAM
+#include "attention_stream.h"
+#endif
+
+/* S and O of few rows, the best way. */
+INLINE bool tile_rows_scores(const int rows, const tile_problem *t, int64_t first, int64_t last)
+{
+#ifdef TILE_STREAM
+    if (rows >= STREAM_FEWEST && stream_serves(t->keys))
+        return stream_scores(rows, t, first, last);
+#endif
+    return tile_dots(rows, t, first, last);
+}
+
+INLINE bool tile_rows_values(const int rows, const tile_problem *t, int64_t first, int64_t last)
+{
+#ifdef TILE_STREAM
+    if (rows >= STREAM_FEWEST && stream_serves(t->keys))
+        return stream_values(rows, t, first, last);
+#endif
+    return tile_sums(rows, t, first, last);
+}
+
 /* One copy for each number of rows up to FEW_ROWS. */
 #define FEW_ROWS_COPIES(name, copy)                                      \
     static bool name(const tile_problem *t, int64_t first, int64_t last) \
@@ -261,8 +296,8 @@ INLINE bool tile_sums(const int rows, const tile_problem *t, int64_t first, int6
         }                                                                \
     }
 
-FEW_ROWS_COPIES(tile_few_scores, tile_dots)
-FEW_ROWS_COPIES(tile_few_values, tile_sums)
+FEW_ROWS_COPIES(tile_few_scores, tile_rows_scores)
+FEW_ROWS_COPIES(tile_few_values, tile_rows_values)
 
 /* S of the tile; returns true if a key holds NaN. */
 static bool tile_all_scores(const tile_problem *t, int64_t first, int64_t last, const key_range *block)

@@ -94,6 +94,7 @@ CLEANFILES += %D%/code_objects.def
 kernel_headers = \
 	%D%/attention_amx.h \
 	%D%/attention_panel.h \
+	%D%/attention_stream.h \
 	%D%/attention_simd.h \
 	%D%/attention_tile.h \
 	%D%/fmha_varlen_simd.h \

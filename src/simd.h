@@ -60,6 +60,12 @@ static inline void simd_settle(vfloat *x)
 #endif
 }
 
+/* What is loaded and stored after this in the source is so in the program. */
+static inline void simd_in_order(void)
+{
+    __asm__ volatile("" ::: "memory");
+}
+
 typedef float float4 __attribute__((vector_size(16)));
 
 /* Quarters first, then halves: log2(lanes) additions deep. */
@@ -215,9 +221,35 @@ static inline void simd_decode32(byte32 codes, vfloat *to)
     to[3] = (vfloat)_mm256_cvtph_ps(at[3]);
 #endif
 }
+
+/* Thirty-two codes into memory; step after step, for callers whose sums leave four registers or fewer. */
+static inline void simd_decode32_to(byte32 codes, float *to)
+{
+#if SIMD_BYTES == 64
+    vfloat x[SIMD_THIRTY_TWO];
+    simd_decode32(codes, x);
+    for (int v = 0; v < SIMD_THIRTY_TWO; v++)
+        simd_store(to + v * SIMD_LANES, x[v]);
+    simd_in_order();
+#else
+    const __m256i  mask = _mm256_set1_epi16((short)0xBFFF);
+    __m256i        half[2];
+    const __m128i *at = (const __m128i *)half; /* codes 0 to 7, 16 to 23, 8 to 15, 24 to 31 */
+    half[0] = _mm256_srai_epi16(_mm256_unpacklo_epi8(_mm256_setzero_si256(), (__m256i)codes), 1);
+    half[0] = _mm256_and_si256(half[0], mask);
+    __asm__ volatile("" : "+m"(half[0]));
+    half[1] = _mm256_srai_epi16(_mm256_unpackhi_epi8(_mm256_setzero_si256(), (__m256i)codes), 1);
+    half[1] = _mm256_and_si256(half[1], mask);
+    __asm__ volatile("" : "+m"(half[1]));
+    for (int v = 0; v < SIMD_THIRTY_TWO; v++) {
+        simd_store(to + v * SIMD_LANES, (vfloat)_mm256_cvtph_ps(at[v % 2 * 2 + v / 2]));
+        simd_in_order();
+    }
+#endif
+}
 #endif
 
-/* The same into memory. */
+/* Sixteen codes into memory. */
 static inline void simd_decode16_to(byte16 codes, float *to)
 {
     vfloat x[SIMD_SIXTEEN];

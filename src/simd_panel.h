@@ -26,6 +26,7 @@ enum {
 #define INLINE static inline __attribute__((always_inline))
 #ifdef __clang__
 #define UNROLL_TWICE _Pragma("unroll 2")
+#define ROLLED _Pragma("nounroll")
 #else
 #define UNROLL_TWICE _Pragma("GCC unroll 2")
 #endif

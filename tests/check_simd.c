@@ -14,19 +14,21 @@ typedef struct probe {
     void (*exp2)(const float *x, float *y, int64_t n);
     void (*decode)(const uint8_t *x, float *y, int64_t n, etalon_dtype dtype);
     void (*decode_wide)(const uint8_t *x, float *y, int64_t n, etalon_dtype dtype);
+    void (*decode_wide_to)(const uint8_t *x, float *y, int64_t n, etalon_dtype dtype);
     float (*sum)(const float *x);
     void (*sum8)(const float *x, float *y);
     int (*lanes)(void);
 } probe;
 
-#define PROBE(isa, needs)      \
-    { #isa,                    \
-      needs,                   \
-      probe_exp2_##isa,        \
-      probe_decode_##isa,      \
-      probe_decode_wide_##isa, \
-      probe_sum_##isa,         \
-      probe_sum8_##isa,        \
+#define PROBE(isa, needs)         \
+    { #isa,                       \
+      needs,                      \
+      probe_exp2_##isa,           \
+      probe_decode_##isa,         \
+      probe_decode_wide_##isa,    \
+      probe_decode_wide_to_##isa, \
+      probe_sum_##isa,            \
+      probe_sum8_##isa,           \
       probe_lanes_##isa },
 
 static const probe probes[] = { PROBE(generic, NEEDS_NONE)
@@ -108,9 +110,11 @@ START_TEST(decodes_every_code)
         codes[i] = (uint8_t)i;
     if (p == NULL)
         return;
-    for (int wide = 0; wide < 2; wide++) {
-        (wide ? p->decode_wide : p->decode)(codes, fn, 256, ETALON_E4M3FN);
-        (wide ? p->decode_wide : p->decode)(codes, fnuz, 256, ETALON_E4M3FNUZ);
+    void (*const ways[])(const uint8_t *, float *, int64_t, etalon_dtype) = { p->decode, p->decode_wide,
+                                                                              p->decode_wide_to };
+    for (int way = 0; way < 3; way++) {
+        ways[way](codes, fn, 256, ETALON_E4M3FN);
+        ways[way](codes, fnuz, 256, ETALON_E4M3FNUZ);
         for (int i = 0; i < 256; i++) {
             const float a = f32_of_e4m3fn(codes[i]), b = f32_of_e4m3fnuz(codes[i]);
             ck_assert(isnan(a) ? isfinite(fn[i]) : bits_of_f32(a) == bits_of_f32(fn[i]));

@@ -41,6 +41,22 @@ void PROBE_JOIN(probe_decode_wide_, PROBE)(const uint8_t *x, float *y, int64_t n
 #endif
 }
 
+/* The same into memory. */
+void PROBE_JOIN(probe_decode_wide_to_, PROBE)(const uint8_t *x, float *y, int64_t n, etalon_dtype dtype)
+{
+#if SIMD_BYTES >= 32
+    for (int64_t i = 0; i < n; i += 32) {
+        byte32 codes;
+        memcpy(&codes, x + i, sizeof codes);
+        simd_decode32_to(codes, y + i);
+    }
+    for (int64_t i = 0; i < n; i++)
+        y[i] *= simd_fp8_of(dtype).unit;
+#else
+    PROBE_JOIN(probe_decode_, PROBE)(x, y, n, dtype);
+#endif
+}
+
 float PROBE_JOIN(probe_sum_, PROBE)(const float *x)
 {
     return simd_sum(simd_load(x));

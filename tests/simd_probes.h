@@ -4,12 +4,13 @@
 
 #include <etalon/types.h>
 
-#define PROBES(isa)                                                                          \
-    void probe_exp2_##isa(const float *x, float *y, int64_t n);                              \
-    void probe_decode_##isa(const uint8_t *x, float *y, int64_t n, etalon_dtype dtype);      \
-    void probe_decode_wide_##isa(const uint8_t *x, float *y, int64_t n, etalon_dtype dtype); \
-    float probe_sum_##isa(const float *x);                                                   \
-    void probe_sum8_##isa(const float *x, float *y);                                         \
+#define PROBES(isa)                                                                             \
+    void probe_exp2_##isa(const float *x, float *y, int64_t n);                                 \
+    void probe_decode_##isa(const uint8_t *x, float *y, int64_t n, etalon_dtype dtype);         \
+    void probe_decode_wide_##isa(const uint8_t *x, float *y, int64_t n, etalon_dtype dtype);    \
+    void probe_decode_wide_to_##isa(const uint8_t *x, float *y, int64_t n, etalon_dtype dtype); \
+    float probe_sum_##isa(const float *x);                                                      \
+    void probe_sum8_##isa(const float *x, float *y);                                            \
     int probe_lanes_##isa(void)
 PROBES(generic);
 PROBES(avx2);
