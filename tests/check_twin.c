@@ -306,6 +306,33 @@ START_TEST(pa_mtp_far_within_bound)
 }
 END_TEST
 
+/* Up to eight rows share a KV head, over whole vectors of head dims, and keys end anywhere in a tile or a block of it. */
+START_TEST(pa_mtp_few_rows_within_bound)
+{
+    for (int i = 0; i < CASES_A_TEST; i++) {
+        rng             r = next_case(_i, i, STREAM_PA_MTP_MODEL + STREAM_COUNT);
+        const int64_t   q_lens[] = { rng_between(&r, 1, 4) }, k_lens[] = { rng_between(&r, 1, 600) };
+        pa_mtp_case     c;
+        attention_shape s = { .b = 1,
+                              .hq = rng_between(&r, 1, 8 / q_lens[0]),
+                              .hkv = 1,
+                              .dqk = 32 * rng_between(&r, 1, ETALON_MAX_HEAD_DIM / 32),
+                              .dv = 16 * rng_between(&r, 1, ETALON_MAX_HEAD_DIM / 16),
+                              .q_lens = q_lens,
+                              .k_lens = k_lens,
+                              .q = ETALON_BF16,
+                              .kv = (etalon_dtype)RNG_PICK(&r, ETALON_E4M3FN, ETALON_E4M3FNUZ),
+                              .out = ETALON_F32,
+                              .index = ETALON_I32,
+                              .causal = rng_chance(&r, 50),
+                              .window_left = (int32_t)RNG_PICK(&r, 0, 0, 65, 400),
+                              .page_size = RNG_PICK(&r, 1, 3, 16, 64) };
+        pa_mtp_make(&c, &r, &s);
+        pa_mtp_case_within_bound(&c);
+    }
+}
+END_TEST
+
 static void fmha_varlen_case_within_bound(fmha_varlen_case *c)
 {
     twin_attention twin;
@@ -553,6 +580,7 @@ static void fill(TCase *tcase)
     tcase_add_loop_test(tcase, merge_states_within_bound, 0, tests);
     tcase_add_loop_test(tcase, pa_mtp_within_bound, 0, tests);
     tcase_add_loop_test(tcase, pa_mtp_far_within_bound, 0, far_tests);
+    tcase_add_loop_test(tcase, pa_mtp_few_rows_within_bound, 0, far_tests);
     tcase_add_loop_test(tcase, fmha_varlen_within_bound, 0, tests);
     tcase_add_loop_test(tcase, fmha_varlen_far_within_bound, 0, far_tests);
     tcase_add_loop_test(tcase, pa_mtp_model_within_bound, 0, tests);
