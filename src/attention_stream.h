@@ -1,18 +1,19 @@
-/* Several rows, for attention_panel.h: too few to repay a transposed panel, enough to fill register blocks.
+/* Few rows, for attention_panel.h: too few to repay transposed panels, enough for register blocks.
  *
  * K and V are decoded once, 32 codes at a time, into the first-level cache, between the multiply-adds of what was
- * decoded before. A block is up to STREAM_ROWS rows times STREAM_VECTORS vectors: of as many keys for S, of neighbouring
- * head dims for O. So many sums are more than the eight that the machine has under way: one that decoding delays, which
+ * decoded before. A block is up to STREAM_ROWS rows by STREAM_VECTORS vectors: of as many keys for S, of neighbouring
+ * head dims for O. With more sums than the eight that the machine has under way, one that decoding has held up, which
  * takes the same units, catches up.
  *
  * Sums and operands fill the registers. The inner loops stay rolled and decoding in order, for a compiler that mixes the
- * two keeps a sum in memory, where it waits nine cycles for its last term instead of four. GCC 12 does so all the same.
+ * two keeps a sum in memory, where it waits nine cycles for its last term instead of four. GCC 12 does so all the same,
+ * and is left with tile_dots and tile_sums.
  */
 #ifndef ETALON_ATTENTION_STREAM_H
 #define ETALON_ATTENTION_STREAM_H
 
 enum {
-    STREAM_FEWEST = SIMD_BYTES == 64 ? 6 : 2, /* rows, as measured (doc/PERFORMANCE.md) */
+    STREAM_FEWEST = SIMD_BYTES == 64 ? 6 : 1, /* rows, as measured (doc/PERFORMANCE.md) */
     STREAM_ROWS = SIMD_BYTES == 64 ? 8 : 4,
     STREAM_VECTORS = 3,
     STREAM_PANELS = 3, /* of V side by side: two blocks wide */
