@@ -5,8 +5,8 @@
  * head dims for O. With more sums than the eight that the machine has under way, one that decoding has held up, which
  * takes the same units, catches up.
  *
- * Sums and operands fill the registers. The inner loops stay rolled and decoding in order, for a compiler that mixes the
- * two keeps a sum in memory, where it waits nine cycles for its last term instead of four. GCC 12 does so all the same,
+ * Sums and operands fill the registers. The inner loops stay rolled and decoding in order, for a compiler that mixes
+ * the two keeps a sum in memory, where it waits nine cycles for its last term instead of four. GCC 12 does so all the same,
  * and is left with tile_dots and tile_sums.
  */
 #ifndef ETALON_ATTENTION_STREAM_H

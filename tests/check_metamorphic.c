@@ -1108,6 +1108,40 @@ START_TEST(unseen_keys_have_no_say)
 }
 END_TEST
 
+/* NaN in the last key of K or V, at one head dim: of eight rows, two tokens of four heads, those of the second token
+ * see it. */
+START_TEST(last_key_nan_stays_in_its_rows)
+{
+    enum { DQK = 64, DV = 96, KEYS = 200, PAGE = 16, HEADS = 4, DIM = 37 };
+    const bool            in_k = _i == 0;
+    rng                   r = stream("last_nan");
+    const attention_shape s = { .b = 1,
+                                .hq = HEADS,
+                                .hkv = 1,
+                                .dqk = DQK,
+                                .dv = DV,
+                                .q_lens = LENS(2),
+                                .k_lens = LENS(KEYS),
+                                .q = ETALON_BF16,
+                                .kv = ETALON_E4M3FN,
+                                .out = ETALON_F32,
+                                .index = ETALON_I32,
+                                .causal = 1,
+                                .page_size = PAGE };
+    pa_mtp_case           c;
+    pa_mtp_make(&c, &r, &s);
+    const int64_t slot = (int64_t)cases_get(&c.args.block_tables, (KEYS - 1) / PAGE) * PAGE + (KEYS - 1) % PAGE;
+    cases_set(in_k ? &c.args.k_cache : &c.args.v_cache, slot * (in_k ? DQK : DV) + DIM, (double)NAN);
+    ck_assert_ok(cases_run_pa_mtp(&c.args, 2));
+    for (int64_t i = 0; i < cases_count(&c.args.out); i++)
+        cases_require(isnan(cases_get(&c.args.out, i)) == (i / DV / HEADS == 1 && (in_k || i % DV == DIM)),
+                      "out[%" PRId64 "]: %g", i, cases_get(&c.args.out, i));
+    for (int64_t i = 0; i < cases_count(&c.args.lse); i++)
+        cases_require(isnan(cases_get(&c.args.lse, i)) == (in_k && i % 2 == 1), "lse[%" PRId64 "]", i);
+    cases_free(&c.memory);
+}
+END_TEST
+
 /* NaN in one visible key reaches the rows and heads that see it, and no other. */
 START_TEST(visible_nan_stays_in_its_rows)
 {
@@ -1304,6 +1338,7 @@ static void fill_rows(TCase *tcase)
     tcase_add_test(tcase, mqa_head_permutation);
     tcase_add_test(tcase, unseen_keys_have_no_say);
     tcase_add_test(tcase, visible_nan_stays_in_its_rows);
+    tcase_add_loop_test(tcase, last_key_nan_stays_in_its_rows, 0, 2);
     tcase_add_loop_test(tcase, fmha_empty_grid, 0, 16);
     tcase_add_loop_test(tcase, pa_mtp_empty_grid, 0, 16);
     tcase_add_loop_test(tcase, mqa_empty_grid, 0, 8);
