@@ -6,8 +6,8 @@
  * takes the same units, catches up.
  *
  * Sums and operands fill the registers. The inner loops stay rolled and decoding in order, for a compiler that mixes
- * the two keeps a sum in memory, where it waits nine cycles for its last term instead of four. GCC 12 does so all the same,
- * and is left with tile_dots and tile_sums.
+ * the two keeps a sum in memory, where it waits nine cycles for its last term instead of four. GCC 12 does so all the
+ * same, and is left with tile_dots and tile_sums.
  */
 #ifndef ETALON_ATTENTION_STREAM_H
 #define ETALON_ATTENTION_STREAM_H
