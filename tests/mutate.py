@@ -30,8 +30,8 @@ A mutant that behaves like the kernel stands in the list of equivalents with the
 
 where * stands for anything. PLACE is the label before the instruction + how many instructions behind it. CHANGE says
 "deleted behind nothing" of a no-op behind inline assembly without an instruction: the compiler does not look into it
-and expects the worst. Exit status
-0: every mutant showed or stands in the list, and every line of the list for this kernel was needed.
+and expects the worst. Exit status 0: every mutant showed or stands in the list, and every line of the list for this
+kernel was needed.
 """
 
 import argparse
