@@ -76,7 +76,7 @@ static const char *refuse_q_len(const pa_mtp_problem *p, int64_t ratio)
 
 const char *pa_mtp_refuse_gfx950(const pa_mtp_problem *p, int64_t ratio)
 {
-    const int64_t tasks = p->tokens / (PA_MTP_GFX950_ROWS / ratio) + p->batch + WANTED_TASKS;
+    const int64_t groups = p->tokens / (PA_MTP_GFX950_ROWS / ratio) + p->batch; /* of rows, at most */
     if (p->k.dtype != ETALON_E4M3FN)
         return "k is not E4M3FN";
     if (p->q.dtype != ETALON_BF16 && p->q.dtype != ETALON_E4M3FN)
@@ -99,9 +99,9 @@ const char *pa_mtp_refuse_gfx950(const pa_mtp_problem *p, int64_t ratio)
         return "keys of a page stand more than 2^26 bytes apart, or backwards";
     if (p->block_tables.shape[1] > 1 && p->block_tables.stride[1] != 1)
         return "block_tables has gaps between columns";
-    if (p->block_tables.shape[1] >= INT32_MAX / PA_MTP_GFX950_PAGE || tasks >= INT32_MAX / p->kv_heads)
+    if (p->block_tables.shape[1] >= INT32_MAX / PA_MTP_GFX950_PAGE || groups + WANTED_TASKS >= INT32_MAX / p->kv_heads)
         return "more than 2^31 keys or parts";
-    if (tasks * (p->block_tables.shape[1] * PA_MTP_GFX950_PAGE / PA_MTP_GFX950_TILE + 1) >= INT32_MAX)
+    if (groups * (p->block_tables.shape[1] * PA_MTP_GFX950_PAGE / PA_MTP_GFX950_TILE + 1) >= INT32_MAX)
         return "more than 2^31 tiles of all sequences";
     return refuse_q_len(p, ratio);
 }

@@ -342,6 +342,8 @@ START_TEST(gfx950_refuses_in_words)
         GFX950_REFUSES(ratios[i], p.block_tables.stride[1] = 2, "block_tables has gaps");
         GFX950_REFUSES(ratios[i], p.block_tables.shape[1] = 1 << 27, "more than 2^31 keys");
         GFX950_REFUSES(ratios[i], p.batch = INT32_MAX, "or parts");
+        GFX950_REFUSES(ratios[i], p.block_tables.shape[1] = 1 << 26, NULL);
+        GFX950_REFUSES(ratios[i], (p.block_tables.shape[1] = 1 << 26, p.batch = 256), "more than 2^31 tiles");
         GFX950_REFUSES(ratios[i], p.tokens = 3 * (64 / ratios[i]), NULL);
         GFX950_REFUSES(ratios[i], p.tokens = 3 * (64 / ratios[i]) + 1, long_q[i]);
         /* on the host the lengths can be read */
