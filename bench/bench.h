@@ -39,6 +39,9 @@ typedef struct row {
     double           warm;   /* seconds of the first run */
     double           memory; /* bytes beyond the tensors; NaN: unknown */
     series           seconds;
+    /* one of each round: shares of what the yardsticks gave before and after, and of the first number of threads */
+    double round;
+    series vs_fma, vs_gemm, vs_decode, scaling;
 } row;
 
 typedef struct bench {
@@ -83,7 +86,7 @@ void note_memory(bench *b);
 bool add_rows(bench *b);
 void free_rows(bench *b);
 
-/** Runs rows and yardsticks in turn. False: a kernel failed. */
+/** Runs rows, each between two runs of its yardsticks, round after round. False: a kernel failed. */
 bool time_rows(bench *b);
 
 /** The lines of the rows that are shown. */

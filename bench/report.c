@@ -17,8 +17,9 @@ static double spread(const series *s)
 }
 
 typedef struct report {
-    double ms, spread, gflops, peak, peak_fraction, sgemm, vs_sgemm, vs_ref, decode_ms, vs_decode, kv_gbs, scaling;
-    bool   ref_scaled;
+    double ms, spread, gflops, peak, peak_fraction, peak_spread, sgemm, vs_sgemm, vs_ref, decode_ms, vs_decode, kv_gbs,
+        scaling;
+    bool ref_scaled;
 } report;
 
 static const row *find_row(const bench *b, const char *kernel, int turn)
@@ -29,26 +30,33 @@ static const row *find_row(const bench *b, const char *kernel, int turn)
     return NULL;
 }
 
+/* The median over the rounds; of a row that ran but once, by the medians of both. */
+static double beside(const row *r, const series *rounds, double once)
+{
+    return r->once ? once : median(rounds);
+}
+
 static report report_of(const bench *b, const row *r)
 {
     const row   *ref = find_row(b, b->problem.problem.op->reference, r->turn);
-    const row   *first = find_row(b, r->kernel, 0);
     const double seconds = median(&r->seconds), decode = median(&b->decode[r->turn][r->isa]);
     report       x = {
         .ms = seconds * 1e3, .spread = spread(&r->seconds), .gflops = b->problem.flops / seconds * 1e-9, .kv_gbs = NAN
     };
-    x.peak = quantile(&b->fma_rate[r->turn][r->isa], 1.0); /* the best round: a disturbed one is no peak */
-    x.peak_fraction = x.gflops / x.peak;
+    x.peak = median(&b->fma_rate[r->turn][r->isa]);
+    x.peak_fraction = beside(r, &r->vs_fma, x.gflops / x.peak);
+    x.peak_spread = spread(&r->vs_fma);
     x.sgemm = median(&b->gemm_rate[r->turn]);
-    x.vs_sgemm = x.gflops / x.sgemm;
+    x.vs_sgemm = beside(r, &r->vs_gemm, x.gflops / x.sgemm);
     x.vs_ref = ref == NULL ? NAN : median(&ref->seconds) / seconds;
     x.ref_scaled = ref != NULL && ref->scaled;
     x.decode_ms = decode * 1e3;
-    x.vs_decode = seconds / decode;
+    x.vs_decode = beside(r, &r->vs_decode, seconds / decode);
     const oracle_id id = b->problem.problem.op->id;
     if (is_on_device(b) || id == ORACLE_PA_MTP || id == ORACLE_MQA_LOGITS_PAGED)
         x.kv_gbs = (double)b->problem.kv_bytes / seconds * 1e-9;
-    x.scaling = first == NULL ? NAN : median(&first->seconds) / seconds;
+    const row *first = find_row(b, r->kernel, 0);
+    x.scaling = r->turn == 0 ? 1.0 : beside(r, &r->scaling, first == NULL ? NAN : median(&first->seconds) / seconds);
     return x;
 }
 
@@ -79,6 +87,7 @@ static void print_json(const bench *b, const row *r)
     set_real(o, "spread", x.spread);
     set_real(o, "gflops", x.gflops);
     set_real(o, "peak_fraction", x.peak_fraction);
+    set_real(o, "peak_fraction_spread", x.peak_spread);
     set_real(o, "vs_sgemm", x.vs_sgemm);
     set_real(o, "vs_ref", x.vs_ref);
     json_object_set_new(o, "vs_ref_scaled", json_boolean(x.ref_scaled));
@@ -200,7 +209,7 @@ void print_rows(bench *b)
         printf("# %s: %d buffers, %.1f MiB: caches may have held them\n", b->shape.name, b->rotation.count,
                (double)b->rotation.bytes / 0x1p20);
     if (!b->o.json && !is_on_device(b) && b->others > 0.05)
-        printf("# %s: other programs took %.0f %% of the CPUs meanwhile; times and shares of the peak are too bad\n",
-               b->shape.name, 100.0 * b->others);
+        printf("# %s: other programs took %.0f %% of the CPUs meanwhile; times are too bad\n", b->shape.name,
+               100.0 * b->others);
     fflush(stdout);
 }

@@ -173,7 +173,10 @@ void free_rows(bench *b)
 {
     for (int i = 0; i < b->count; i++) {
         unmap_workspace(b, &b->rows[i]);
-        clear(&b->rows[i].seconds);
+        series *const all[] = { &b->rows[i].seconds, &b->rows[i].vs_fma, &b->rows[i].vs_gemm, &b->rows[i].vs_decode,
+                                &b->rows[i].scaling };
+        for (size_t j = 0; j < sizeof all / sizeof all[0]; j++)
+            clear(all[j]);
     }
     for (int t = 0; t < MOST_THREAD_COUNTS; t++) {
         clear(&b->gemm_rate[t]);
@@ -334,37 +337,54 @@ static bool can_decode(const bench *b)
     return b->problem.codes[0] != NULL && b->problem.elements[0] > 0;
 }
 
-static bool wants_isa(const bench *b, int turn, yardstick_isa isa)
-{
-    for (int i = 0; i < b->count; i++)
-        if (b->rows[i].turn == turn && b->rows[i].isa == isa && b->rows[i].shown)
-            return true;
-    return false;
-}
+/* What the machine does at this moment: GFLOP/s, and seconds to decode K and V; NaN: not measured. */
+typedef struct moment {
+    double fma, gemm, decode;
+} moment;
 
-static void yardstick_round(bench *b, int turn)
+static moment look(bench *b, const row *r)
 {
-    const int threads = b->o.threads[turn];
+    const int threads = b->o.threads[r->turn];
+    moment    now = { NAN, NAN, NAN };
+    if (is_on_device(b) || !r->shown)
+        return now;
     if (b->gemm.library != NULL)
-        add(&b->gemm_rate[turn], yardstick_gemm_run(&b->gemm, threads));
-    for (int isa = 0; isa < ISA_COUNT; isa++) {
-        if (!wants_isa(b, turn, (yardstick_isa)isa))
-            continue;
-        add(&b->fma_rate[turn][isa], yardstick_fma((yardstick_isa)isa, threads));
-        for (int i = 0; can_decode(b) && i < 3; i++)
-            add(&b->decode[turn][isa], decode_once(b, (yardstick_isa)isa, threads));
-    }
+        add(&b->gemm_rate[r->turn], now.gemm = yardstick_gemm_run(&b->gemm, threads));
+    add(&b->fma_rate[r->turn][r->isa], now.fma = yardstick_fma(r->isa, threads));
+    if (can_decode(b))
+        add(&b->decode[r->turn][r->isa], now.decode = decode_once(b, r->isa, threads));
+    return now;
 }
 
+/* Runs of one round between two looks at the yardsticks. Other programs and the clock of a shared machine change from
+ * second to second; ratios of what was measured within a few hundredths of one do not.
+ */
 static bool row_round(bench *b, row *r)
 {
-    const int runs = r->once ? 0 : runs_a_round(r->warm), together = b->stream.handle == NULL ? 1 : runs;
+    const int    runs = r->once ? 0 : runs_a_round(r->warm), together = b->stream.handle == NULL ? 1 : runs;
+    const moment before = look(b, r);
+    series       times = { 0 };
     for (int i = 0; i < runs; i += together) {
         double seconds;
-        if (!run_many(b, r, &b->problem, together, &seconds))
+        if (!run_many(b, r, &b->problem, together, &seconds)) {
+            clear(&times);
             return false;
+        }
         add(&r->seconds, seconds);
+        add(&times, seconds);
     }
+    r->round = quantile(&times, 0.5);
+    clear(&times);
+    if (runs == 0)
+        return true;
+    const moment after = look(b, r);
+    const double gflops = b->problem.flops / r->round * 1e-9;
+    add(&r->vs_fma, 2.0 * gflops / (before.fma + after.fma));
+    add(&r->vs_gemm, 2.0 * gflops / (before.gemm + after.gemm));
+    add(&r->vs_decode, 2.0 * r->round / (before.decode + after.decode));
+    for (const row *first = b->rows; first < r; first++)
+        if (first->turn == 0 && first->kernel == r->kernel)
+            add(&r->scaling, first->round / r->round);
     return true;
 }
 
@@ -375,8 +395,6 @@ bool time_rows(bench *b)
             return false;
     const double start = yardstick_now(), busy = busy_seconds(), own = own_seconds();
     for (int n = 0; n < b->o.repeat || yardstick_now() - start < b->o.seconds; n++) {
-        for (int t = 0; t < b->o.thread_counts && !is_on_device(b); t++)
-            yardstick_round(b, t);
         for (int i = 0; i < b->count; i++)
             if (!row_round(b, &b->rows[i]))
                 return false;

@@ -5,7 +5,8 @@ bench=$top_builddir/bench/bench
 dir=$(mktemp -d "${TMPDIR:-/tmp}/etalon-bench.XXXXXX") || exit 99
 trap 'rm -rf "$dir"' EXIT INT TERM
 
-keys="op shape kernel threads median_ms spread gflops peak_fraction vs_sgemm vs_ref vs_ref_scaled runs min_ms max_ms scaling
+keys="op shape kernel threads median_ms spread gflops peak_fraction peak_fraction_spread vs_sgemm vs_ref vs_ref_scaled runs min_ms
+max_ms scaling
 kv_gbs vs_decode decode_ms isa peak_gflops sgemm_gflops sgemm pairs flops workspace_bytes memory_bytes device route
 buffers buffer_bytes"
 
