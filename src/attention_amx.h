@@ -45,10 +45,11 @@ static inline tile_scratch tile_scratch_at(float *at, int64_t d_qk, int64_t d_v)
     return t;
 }
 
-static inline int64_t tile_block_rows(int64_t count)
+static void tile_deal_rows(tile_rows *rows)
 {
-    (void)count;
-    return AMX_BLOCK;
+    rows->blocks = (rows->count + AMX_BLOCK - 1) / AMX_BLOCK;
+    for (int64_t b = 0; b <= rows->blocks; b++)
+        rows->block[b] = tile_least(b * AMX_BLOCK, rows->count);
 }
 
 /* S of the tile; returns true if a key holds NaN. */

@@ -38,61 +38,67 @@ static inline tile_scratch tile_scratch_at(float *at, int64_t d_qk, int64_t d_v)
     return t;
 }
 
-/* Register blocks of equal size: a last one of a row or two would leave most of the machine idle. */
-static inline int64_t tile_block_rows(int64_t count)
+/* In blocks of one size, or of two: a last one of few rows would leave most of the machine idle. */
+static void tile_deal_rows(tile_rows *rows)
 {
-    const int64_t blocks = (count + BLOCK_ROWS - 1) / BLOCK_ROWS;
-    return (count + blocks - 1) / blocks;
+    rows->blocks = (rows->count + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    rows->larger = rows->count % rows->blocks;
+    for (int64_t b = 0; b <= rows->blocks; b++)
+        rows->block[b] = b * (rows->count / rows->blocks) + tile_least(b, rows->larger);
 }
 
-/* o[r][i] (+)= sum_j p[r][j] v[j][i] over a block of keys. */
-static void tile_values(int64_t rows, const float *p, const float *v, int64_t keys, bool add, float *o, int64_t o_row)
-{
-#define CALL(n) tile_multiply(n, WAYS(n), p, 1, SCORE_ROW, v, keys, add, o, o_row)
-    EACH_ROW_COUNT(CALL)
-#undef CALL
-}
+/* Does something for the blocks [from, to) of n rows, n being known to the compiler; for those of one size and then those
+ * of the other. A jump to the right copy for each block would often be foreseen wrongly.
+ */
+#define EACH_BLOCK_SIZE(t, call)                                                                               \
+    for (int64_t from = 0, to = (t)->rows->larger, end = (t)->rows->blocks; from < end; from = to, to = end) { \
+        const int64_t rows = from == to ? 0 : (t)->rows->block[from + 1] - (t)->rows->block[from];             \
+        EACH_ROW_COUNT(call)                                                                                   \
+    }
 
 /* Rows of K or V that are read next: their cache lines are fetched a few at a time, spread over the work before, so
- * that they neither wait for each other nor make it wait.
+ * that they neither wait for each other nor make it wait. Without a branch that depends on what is fetched: each one
+ * that goes another way than expected costs the multiply-adds that were under way.
  */
 typedef struct tile_ahead {
     const uint8_t *row[BLOCK_KEYS];
-    int64_t        rows, bytes, at_row, at_byte, step; /* lines fetched at a time */
+    int64_t        last, bytes;        /* row, and bytes of each */
+    int64_t        line, shift, twice; /* next one, lines of a row as a power of two, pairs of lines a step */
 } tile_ahead;
 
-static void tile_ahead_begin(tile_ahead *a, int64_t bytes, int64_t steps)
+static void tile_ahead_begin(tile_ahead *a, int64_t rows, int64_t bytes, int64_t steps)
 {
-    const int64_t lines = a->rows * ((bytes + 63) / 64);
+    for (a->shift = 0; (int64_t)64 << a->shift < bytes; a->shift++)
+        ;
+    a->last = rows - 1;
     a->bytes = bytes;
-    a->at_row = a->at_byte = 0;
-    a->step = (lines + steps - 1) / steps;
+    a->line = 0;
+    a->twice = ((rows << a->shift) + 2 * steps - 1) / (2 * steps);
 }
 
 static void tile_ahead_keys(const attend_keys *keys, int64_t j, int64_t last, int64_t steps, tile_ahead *a)
 {
-    a->rows = tile_most(0, tile_least(PANEL, last - j));
-    tile_key_rows(keys, keys->k, keys->k_page, keys->k_slot, j, a->rows, a->row);
-    tile_ahead_begin(a, keys->d_qk, steps);
+    const int64_t rows = tile_most(0, tile_least(PANEL, last - j));
+    tile_key_rows(keys, keys->k, keys->k_page, keys->k_slot, j, rows, a->row);
+    tile_ahead_begin(a, rows, keys->d_qk, steps);
 }
 
 static void tile_ahead_values(const attend_keys *keys, int64_t j, int64_t last, int64_t steps, tile_ahead *a)
 {
-    a->rows = tile_most(0, tile_least(BLOCK_KEYS, last - j));
-    tile_key_rows(keys, keys->v, keys->v_page, keys->v_slot, j, a->rows, a->row);
-    tile_ahead_begin(a, keys->d_v, steps);
+    const int64_t rows = tile_most(0, tile_least(BLOCK_KEYS, last - j));
+    tile_key_rows(keys, keys->v, keys->v_page, keys->v_slot, j, rows, a->row);
+    tile_ahead_begin(a, rows, keys->d_v, steps);
 }
 
+/* What comes after the last line is the last row's again. */
 INLINE void tile_ahead_step(tile_ahead *a)
 {
-    for (int64_t i = 0; i < a->step && a->at_row < a->rows; i++) {
-        __builtin_prefetch(a->row[a->at_row] + a->at_byte);
-        a->at_byte += 64;
-        if (a->at_byte >= a->bytes) {
-            a->at_byte = 0;
-            a->at_row++;
+    for (int64_t i = 0; i < a->twice; i++)
+        for (int twice = 0; twice < 2; twice++, a->line++) {
+            const int64_t row = tile_least(a->line >> a->shift, a->last);
+            const int64_t line = a->line & (((int64_t)1 << a->shift) - 1);
+            __builtin_prefetch(a->row[row] + tile_least(64 * line, a->bytes - 1));
         }
-    }
 }
 
 /* Few rows
@@ -106,8 +112,8 @@ INLINE void tile_dots_add(const int rows, const float *q, byte16 codes, vfloat *
 {
     vfloat k[SIMD_SIXTEEN];
     simd_decode16(codes, k);
-    for (int v = 0; v < SIMD_SIXTEEN; v++)
-        for (int r = 0; r < rows; r++)
+    EACH (v, SIMD_SIXTEEN)
+        EACH (r, rows)
             sum[r] += k[v] * simd_load(q + r * ETALON_MAX_HEAD_DIM + v * SIMD_LANES);
 }
 
@@ -116,12 +122,12 @@ INLINE void tile_store_sums(const int rows, const vfloat *sum, float *s)
 #if SIMD_BYTES >= 32
     if (rows == FEW_ROWS) {
         const float8 all = simd_sum8(sum);
-        for (int r = 0; r < rows; r++)
+        EACH (r, rows)
             s[r * SCORE_ROW] = all[r];
         return;
     }
 #endif
-    for (int r = 0; r < rows; r++)
+    EACH (r, rows)
         s[r * SCORE_ROW] = simd_sum(sum[r]);
 }
 
@@ -167,25 +173,42 @@ INLINE byte16 tile_gather_codes(const uint8_t *const *row, int64_t d)
 #elif SIMD_BYTES == 32
     typedef uint64_t two __attribute__((vector_size(16)));
     uint64_t         x[2];
-    for (int i = 0; i < 2; i++)
+    EACH (i, 2)
         memcpy(&x[i], row[i] + d, sizeof x[i]);
     return (byte16)(two){ x[0], x[1] };
 #else
     typedef uint32_t four __attribute__((vector_size(16)));
     uint32_t         x[4];
-    for (int i = 0; i < 4; i++)
+    EACH (i, 4)
         memcpy(&x[i], row[i] + d, sizeof x[i]);
     return (byte16)(four){ x[0], x[1], x[2], x[3] };
 #endif
 }
+
+#if SIMD_BYTES >= 32
+/* Thirty-two codes of a panel of V, of as many keys as they make; nor by memory. */
+INLINE byte32 tile_panel_codes(const uint8_t *const *row, int64_t d)
+{
+#if SIMD_BYTES == 64
+    byte32 x;
+    memcpy(&x, row[0] + d, sizeof x);
+    return x;
+#else
+    __m128i x[2];
+    EACH (i, 2)
+        memcpy(&x[i], row[i] + d, sizeof x[i]);
+    return (byte32)_mm256_set_m128i(x[1], x[0]);
+#endif
+}
+#endif
 
 /* sum[r] += p[r] . codes of SIMD_SIXTEEN keys. */
 INLINE void tile_sums_add(const int rows, const int ways, const float *p, byte16 codes, vfloat *sum)
 {
     vfloat v[SIMD_SIXTEEN];
     simd_decode16(codes, v);
-    for (int i = 0; i < SIMD_SIXTEEN; i++)
-        for (int r = 0; r < rows; r++) {
+    EACH (i, SIMD_SIXTEEN)
+        EACH (r, rows) {
             sum[i % ways * rows + r] += v[i] * p[r * SCORE_ROW + i];
             simd_settle(&sum[i % ways * rows + r]);
         }
@@ -214,10 +237,10 @@ INLINE byte16 tile_sums_at(const int rows, const tile_problem *t, const uint8_t 
         marks = tile_byte_max(marks, TILE_NAN_MARK(x, t->format));
         tile_sums_add(rows, ways, p + j, x, sum);
     }
-    for (int r = 0; r < rows; r++) {
+    EACH (r, rows) {
         vfloat total = sum[r];
-        for (int i = 1; i < ways; i++)
-            total += sum[i * rows + r];
+        EACH (i, ways - 1)
+            total += sum[(i + 1) * rows + r];
         float *at = o + r * o_row;
         simd_store(at, add ? total + simd_load(at) : total);
     }
@@ -299,35 +322,73 @@ INLINE bool tile_rows_values(const int rows, const tile_problem *t, int64_t firs
 FEW_ROWS_COPIES(tile_few_scores, tile_rows_scores)
 FEW_ROWS_COPIES(tile_few_values, tile_rows_values)
 
+/* A panel of keys, or of head dims, on its way through the blocks of rows. */
+typedef struct tile_panel {
+    const tile_problem *t;
+    const key_range    *see;            /* the keys of each block */
+    int64_t             first, j, n, d; /* the tile's first key; n keys from key j, and head dim d */
+    tile_ahead          ahead;
+} tile_panel;
+
+/* Addresses go from block to block by addition: what a block begins with must not wait for loads. */
+INLINE void tile_scores_of(const int rows, int64_t from, int64_t to, tile_panel *p)
+{
+    const tile_problem *t = p->t;
+    const int64_t       dims = t->keys->d_qk, j = p->j, last = j + p->n, r = t->rows->block[from];
+    const float        *q = t->scratch.q + r * dims, *k = t->scratch.k;
+    float              *s = t->scratch.s + r * SCORE_ROW + (j - p->first);
+    for (int64_t b = from; b < to; b++, q += rows * dims, s += rows * SCORE_ROW) {
+        tile_ahead_step(&p->ahead);
+        if (tile_meets(p->see[b], j, last))
+            tile_chunks(rows, q, k, dims, s, SCORE_ROW);
+    }
+}
+
 /* S of the tile; returns true if a key holds NaN. */
 static bool tile_all_scores(const tile_problem *t, int64_t first, int64_t last, const key_range *block)
 {
     const attend_keys *keys = t->keys;
+    tile_panel         p = { .t = t, .see = block, .first = first, .n = PANEL };
     bool               nan = false;
     if (t->rows->count <= FEW_ROWS)
         return tile_few_scores(t, first, last);
-    const int64_t blocks = (t->rows->count + t->rows->block - 1) / t->rows->block;
-    for (int64_t j = first; j < last; j += PANEL) {
+    for (p.j = first; p.j < last; p.j += PANEL) {
         const uint8_t *row[PANEL];
-        tile_ahead     ahead;
-        tile_panel_rows(keys, j, last - j, row);
-        if (j + PANEL < last)
-            tile_ahead_keys(keys, j + PANEL, last, blocks, &ahead);
+        tile_panel_rows(keys, p.j, last - p.j, row);
+        if (p.j + PANEL < last)
+            tile_ahead_keys(keys, p.j + PANEL, last, t->rows->blocks, &p.ahead);
         else
-            tile_ahead_values(keys, first, last, blocks, &ahead);
+            tile_ahead_values(keys, first, last, t->rows->blocks, &p.ahead);
         nan |= tile_pack_keys(keys, t->format, row, t->scratch.k);
-        for (int64_t r = 0, b = 0; r < t->rows->count; r += t->rows->block, b++) {
-            const int64_t n = tile_least(t->rows->block, t->rows->count - r);
-            tile_ahead_step(&ahead);
-            if (tile_meets(block[b], j, j + PANEL))
-                for (int64_t d = 0; d < keys->d_qk; d += CHUNK_DIMS)
-                    tile_scores(n, t->scratch.q + r * keys->d_qk + d * n, t->scratch.k + d * PANEL,
-                                tile_least(CHUNK_DIMS, keys->d_qk - d), d > 0,
-                                t->scratch.s + r * SCORE_ROW + (j - first), SCORE_ROW);
-        }
+#define CALL(n) tile_scores_of(n, from, to, &p)
+        EACH_BLOCK_SIZE(t, CALL)
+#undef CALL
     }
     return nan;
 }
+
+#if SIMD_BYTES >= 32
+/* The first rows of a panel of V, all of its head dims being there. Returns how many. */
+INLINE int64_t tile_load_values32(simd_fp8 format, const uint8_t *const *row, int64_t n, int64_t d, float *v,
+                                  byte16 *marks)
+{
+    enum { KEYS = 32 / PANEL };
+    byte32  seen = { 0 };
+    int64_t j = 0;
+    for (; j + KEYS <= n; j += KEYS) {
+        const byte32 codes = tile_panel_codes(row + j, d);
+        vfloat       y[SIMD_THIRTY_TWO];
+        seen = (byte32)_mm256_max_epu8((__m256i)seen, (__m256i)TILE_NAN_MARK(codes, format));
+        simd_decode32(codes, y);
+        EACH (i, SIMD_THIRTY_TWO)
+            simd_store(v + j * PANEL + i * SIMD_LANES, y[i]);
+    }
+    byte16 half[2];
+    memcpy(half, &seen, sizeof half);
+    *marks = tile_byte_max(half[0], half[1]);
+    return j;
+}
+#endif
 
 /* v[j][i] = V[first + j, d + i]; true if one of the codes is NaN. */
 static bool tile_load_values(const attend_keys *keys, simd_fp8 format, const uint8_t *const *row, int64_t n, int64_t d,
@@ -335,18 +396,9 @@ static bool tile_load_values(const attend_keys *keys, simd_fp8 format, const uin
 {
     byte16  marks = { 0 };
     int64_t j = 0;
-#if SIMD_BYTES == 32
-    for (; d + PANEL <= keys->d_v && j + 2 <= n; j += 2) {
-        byte16 x[2];
-        vfloat y[SIMD_THIRTY_TWO];
-        for (int i = 0; i < 2; i++) {
-            memcpy(&x[i], row[j + i] + d, sizeof x[i]);
-            marks = tile_byte_max(marks, TILE_NAN_MARK(x[i], format));
-        }
-        simd_decode32((byte32)_mm256_set_m128i((__m128i)x[1], (__m128i)x[0]), y);
-        for (int i = 0; i < SIMD_THIRTY_TWO; i++)
-            simd_store(v + j * PANEL + i * SIMD_LANES, y[i]);
-    }
+#if SIMD_BYTES >= 32
+    if (d + PANEL <= keys->d_v)
+        j = tile_load_values32(format, row, n, d, v, &marks);
 #endif
     for (; j < n; j++)
         for (int64_t i = 0; i < PANEL; i += 16) {
@@ -362,38 +414,47 @@ static bool tile_load_values(const attend_keys *keys, simd_fp8 format, const uin
     return tile_nan_seen(marks, format);
 }
 
+/* O in columns d to d + PANEL (+)= P V over a block of keys. */
+INLINE void tile_values_of(const int rows, int64_t from, int64_t to, tile_panel *p)
+{
+    const tile_problem *t = p->t;
+    const int64_t       dims = tile_dims_v(t), first = p->first, j = p->j, n = p->n, r = t->rows->block[from];
+    const float        *s = t->scratch.s + r * SCORE_ROW + (j - first), *v = t->scratch.v;
+    float              *o = t->scratch.tile + r * dims + p->d;
+    for (int64_t b = from; b < to; b++, s += rows * SCORE_ROW, o += rows * dims) {
+        const key_range see = p->see[b];
+        tile_ahead_step(&p->ahead);
+        if (tile_meets(see, j, j + n))
+            tile_multiply(rows, WAYS(rows), s, 1, SCORE_ROW, v, tile_least(n, see.last - j),
+                          tile_most(see.first, first) < j, o, dims);
+    }
+}
+
 /* The tile's share of O; returns true if a value is NaN. */
 static bool tile_all_values(const tile_problem *t, int64_t first, int64_t last, const key_range *block)
 {
     const attend_keys *keys = t->keys;
-    const int64_t      dims = tile_dims_v(t);
-    bool               nan = false, begun[GROUP_ROWS] = { false };
+    const int64_t      dims = tile_dims_v(t), steps = dims / PANEL * t->rows->blocks;
+    tile_panel         p = { .t = t, .see = block, .first = first };
+    bool               nan = false;
     if (t->rows->count <= FEW_ROWS)
         return tile_few_values(t, first, last);
-    const int64_t blocks = (t->rows->count + t->rows->block - 1) / t->rows->block;
     for (int64_t r = 0; r < t->rows->count; r++)
         tile_row_weights(t, r, first, last);
-    for (int64_t j = first; j < last; j += BLOCK_KEYS) {
-        const int64_t  n = tile_least(BLOCK_KEYS, last - j);
+    for (p.j = first; p.j < last; p.j += BLOCK_KEYS) {
         const uint8_t *row[BLOCK_KEYS];
-        tile_ahead     ahead;
-        tile_key_rows(keys, keys->v, keys->v_page, keys->v_slot, j, n, row);
-        if (j + n < last)
-            tile_ahead_values(keys, j + n, last, dims / PANEL * blocks, &ahead);
+        p.n = tile_least(BLOCK_KEYS, last - p.j);
+        tile_key_rows(keys, keys->v, keys->v_page, keys->v_slot, p.j, p.n, row);
+        if (p.j + p.n < last)
+            tile_ahead_values(keys, p.j + p.n, last, steps, &p.ahead);
         else
-            tile_ahead_keys(keys, last, t->end, dims / PANEL * blocks, &ahead);
-        for (int64_t d = 0; d < dims; d += PANEL) {
-            nan |= tile_load_values(keys, t->format, row, n, d, t->scratch.v);
-            for (int64_t r = 0, b = 0; r < t->rows->count; r += t->rows->block, b++) {
-                tile_ahead_step(&ahead);
-                if (tile_meets(block[b], j, j + n))
-                    tile_values(tile_least(t->rows->block, t->rows->count - r),
-                                t->scratch.s + r * SCORE_ROW + (j - first), t->scratch.v,
-                                tile_least(n, block[b].last - j), begun[b], t->scratch.tile + r * dims + d, dims);
-            }
+            tile_ahead_keys(keys, last, t->end, steps, &p.ahead);
+        for (p.d = 0; p.d < dims; p.d += PANEL) {
+            nan |= tile_load_values(keys, t->format, row, p.n, p.d, t->scratch.v);
+#define CALL(n) tile_values_of(n, from, to, &p)
+            EACH_BLOCK_SIZE(t, CALL)
+#undef CALL
         }
-        for (int64_t b = 0; b < blocks; b++)
-            begun[b] |= tile_meets(block[b], j, j + n);
     }
     return nan;
 }

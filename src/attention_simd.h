@@ -46,7 +46,8 @@ typedef struct attention_job {
                       .length = (length_of) })
 
 typedef struct attention_plan {
-    int64_t groups, splits, tasks; /* groups: of the longest sequence, for each KV head */
+    int64_t groups, rows, splits,
+        tasks; /* groups: of the longest sequence, for each KV head; rows of the largest one */
 } attention_plan;
 
 /* One group: sequence, KV head, rows. */
@@ -67,7 +68,7 @@ static attention_plan attention_plan_of(const attention_job *job)
         rows = tile_most(rows, tokens * attention_ratio(job));
         keys = tile_most(keys, job->length(job->problem, b));
     }
-    attention_plan plan = { .groups = (rows + GROUP_ROWS - 1) / GROUP_ROWS };
+    attention_plan plan = { .groups = (rows + GROUP_ROWS - 1) / GROUP_ROWS, .rows = tile_least(rows, GROUP_ROWS) };
     const int64_t  whole = tile_most(1, job->batch * job->kv_heads * plan.groups);
     const int64_t  most = tile_least(tile_least(ENOUGH_TASKS / whole, MOST_SPLITS), keys / LEAST_SPLIT_KEYS);
     /* a power of two, as threads mostly are: 17 splits would keep two of them busy for 9 */
@@ -148,8 +149,9 @@ static void attention_pack_q(const attention_job *job, const attention_group *g,
 {
     enum { AHEAD = 16 };
     float row[ETALON_MAX_HEAD_DIM] = { 0 };
-    for (int64_t r = 0; r < rows->count; r++) {
-        const int64_t first = r / rows->block * rows->block, width = tile_least(rows->block, rows->count - first);
+    for (int64_t r = 0, b = 0; r < rows->count; r++) {
+        b += r == rows->block[b + 1];
+        const int64_t first = rows->block[b], width = rows->block[b + 1] - first;
         if (r + AHEAD < rows->count)
             attention_ask_for_q(job, g, r + AHEAD);
         attention_load_q(job, g, r, row);
@@ -268,7 +270,7 @@ static void attention_task(const attention_job *job, attention_plan plan, int64_
                             .scratch = tile_scratch_at(scratch, job->d_qk, job->d_v),
                             .rows = &rows };
     attention_set_scale(job, &g, &t);
-    rows.block = tile_block_rows(rows.count);
+    tile_deal_rows(&rows);
 #ifdef SIMD_AMX
     attention_pack_tiles(job, &g, &t);
     amx_begin(rows.count);
@@ -316,15 +318,12 @@ static void attention_join_row(const attention_job *job, attention_plan plan, co
     attention_store(job, g, r, m, l + l_lost, o, unit);
 }
 
-static void attention_join(const attention_job *job, attention_plan plan, int64_t i, float *parts)
+/* Row r of group i. */
+static void attention_join(const attention_job *job, attention_plan plan, int64_t i, int64_t r, float *parts)
 {
     const attention_group g = attention_group_at(job, plan, i);
-    const int64_t         rows = attention_group_rows(job, &g);
-    if (rows == 0)
-        return;
-    const float unit = simd_fp8_of(job->keys(job->problem, g.b, g.kv_head).dtype).unit;
-    for (int64_t r = 0; r < rows; r++)
-        attention_join_row(job, plan, &g, i, r, parts, unit);
+    if (r < attention_group_rows(job, &g))
+        attention_join_row(job, plan, &g, i, r, parts, simd_fp8_of(job->keys(job->problem, g.b, g.kv_head).dtype).unit);
 }
 
 static void attention_run(const etalon_context *ctx, const attention_job *job, etalon_workspace work)
@@ -340,9 +339,9 @@ static void attention_run(const etalon_context *ctx, const attention_job *job, e
         for (int64_t i = 0; i < plan.tasks; i++)
             attention_task(job, plan, i, mine, parts);
         if (plan.splits > 1) {
-#pragma omp for schedule(dynamic)
-            for (int64_t i = 0; i < plan.tasks / plan.splits; i++)
-                attention_join(job, plan, i, parts);
+#pragma omp for schedule(static)
+            for (int64_t i = 0; i < plan.tasks / plan.splits * plan.rows; i++)
+                attention_join(job, plan, i / plan.rows, i % plan.rows, parts);
         }
     }
 }

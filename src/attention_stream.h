@@ -46,7 +46,7 @@ INLINE bool stream_nan_seen(byte32 marks, simd_fp8 format)
 INLINE void stream_decode_keys(const int n, simd_fp8 format, const uint8_t *const *row, int64_t d, float *to,
                                byte32 *marks)
 {
-    for (int i = 0; i < n; i++) {
+    EACH (i, n) {
         byte32 codes;
         memcpy(&codes, row[i] + d, sizeof codes);
         stream_decode(format, codes, to + i * ETALON_MAX_HEAD_DIM + d, marks);
@@ -62,11 +62,11 @@ INLINE void stream_dots(const int rows, const tile_problem *t, const float *q, c
         ROLLED
         for (int64_t e = d; e < d + 32; e += SIMD_LANES) {
             vfloat x[STREAM_VECTORS];
-            for (int i = 0; i < STREAM_VECTORS; i++)
+            EACH (i, STREAM_VECTORS)
                 x[i] = simd_load(k + i * ETALON_MAX_HEAD_DIM + e);
-            for (int r = 0; r < rows; r++) {
+            EACH (r, rows) {
                 const vfloat y = simd_load(q + r * ETALON_MAX_HEAD_DIM + e);
-                for (int i = 0; i < STREAM_VECTORS; i++) {
+                EACH (i, STREAM_VECTORS) {
                     sum[r][i] += x[i] * y;
                     simd_settle(&sum[r][i]);
                 }
@@ -96,7 +96,7 @@ INLINE bool stream_scores(const int rows, const tile_problem *t, int64_t first, 
     byte32             marks = { 0 };
     tile_ahead         values;
     tile_key_rows(keys, keys->k, keys->k_page, keys->k_slot, first, n, row);
-    for (int i = 0; i < 2 * STREAM_VECTORS; i++)
+    EACH (i, 2 * STREAM_VECTORS)
         row[n + i] = row[n - 1];
     tile_ahead_values(keys, first, last, (n + STREAM_VECTORS - 1) / STREAM_VECTORS, &values);
     for (int64_t d = 0; d < keys->d_qk; d += 32)
@@ -146,15 +146,7 @@ INLINE void stream_decode_values(simd_fp8 format, const stream_panels *p, int64_
 {
     enum { KEYS = 32 / PANEL };
     for (int i = 0; i < STREAM_STEP; i += KEYS) {
-        byte32 codes;
-#if SIMD_BYTES == 64
-        memcpy(&codes, p->row[j + i] + p->d, sizeof codes);
-#else
-        __m128i x[2];
-        for (int w = 0; w < 2; w++)
-            memcpy(&x[w], p->row[j + i + w] + p->d, sizeof x[w]);
-        codes = (byte32)_mm256_set_m128i(x[1], x[0]);
-#endif
+        const byte32 codes = tile_panel_codes(p->row + j + i, p->d);
         stream_decode(format, codes, p->to + (j + i) * PANEL, marks);
     }
 }
@@ -176,12 +168,12 @@ INLINE void stream_block(const int rows, const int vectors, const int skip, cons
         ROLLED
         for (int64_t e = j; e < j + STREAM_STEP; e++) {
             vfloat x[STREAM_VECTORS];
-            for (int i = 0; i < vectors; i++)
+            EACH (i, vectors)
                 x[i] = simd_load(v + (skip + i) / PANEL_VECTORS * BLOCK_KEYS * PANEL + e * PANEL +
                                  (skip + i) % PANEL_VECTORS * SIMD_LANES);
-            for (int r = 0; r < rows; r++) {
+            EACH (r, rows) {
                 const vfloat y = simd_set(p[r * SCORE_ROW + e]);
-                for (int i = 0; i < vectors; i++) {
+                EACH (i, vectors) {
                     sum[r][i] += x[i] * y;
                     simd_settle(&sum[r][i]);
                 }
@@ -192,8 +184,8 @@ INLINE void stream_block(const int rows, const int vectors, const int skip, cons
             stream_decode_values(format, next, j, marks);
         }
     }
-    for (int r = 0; r < rows; r++)
-        for (int i = 0; i < vectors; i++) {
+    EACH (r, rows)
+        EACH (i, vectors) {
             float *at = o + r * o_row + (skip + i) * SIMD_LANES;
             simd_store(at, add ? sum[r][i] + simd_load(at) : sum[r][i]);
         }
@@ -236,7 +228,7 @@ INLINE bool stream_values(const int rows, const tile_problem *t, int64_t first, 
     for (int r = 0; r < rows; r++)
         tile_row_weights(t, r, first, last);
     tile_key_rows(keys, keys->v, keys->v_page, keys->v_slot, first, last - first, row);
-    for (int i = 0; i < STREAM_STEP; i++)
+    EACH (i, STREAM_STEP)
         row[last - first + i] = row[last - first - 1];
     stream_panels next = stream_panels_at(row, 0, last - first, 0, dims, v);
     stream_finish(t->format, &next, &marks);

@@ -45,7 +45,9 @@ typedef struct tile_scratch {
 
 /* State of the rows of a group. */
 typedef struct tile_rows {
-    int64_t   count, block; /* rows, and of those the ones that a register block takes */
+    int64_t   count, blocks;                      /* rows, and the register blocks that they are dealt to */
+    int64_t   larger;                             /* the first blocks, which have a row more than the others */
+    int64_t   block[GROUP_ROWS / BLOCK_ROWS + 2]; /* the first row of each, and the end */
     key_range see[GROUP_ROWS];
     float     m[GROUP_ROWS]; /* whole, or -inf before the first key */
     float     l[GROUP_ROWS], l_lost[GROUP_ROWS];
@@ -135,20 +137,20 @@ INLINE void tile_add_one(float *sum, float *lost, float x)
     *sum = total;
 }
 
-/* The largest score of a row; NaN is passed over. */
+/* The largest score of a row; NaN is passed over. Several maxima, as each waits for its last one. */
 static float tile_max_score(const float *s, int64_t width)
 {
-    vfloat most = simd_set(-INFINITY);
-    for (int64_t j = 0; j < width; j += SIMD_LANES)
-        most = simd_max(simd_load(s + j), most);
-#if SIMD_BYTES == 64
-    return _mm512_reduce_max_ps((__m512)most);
-#else
-    float m = -INFINITY;
-    for (int i = 0; i < SIMD_LANES; i++)
-        m = most[i] > m ? most[i] : m;
-    return m;
-#endif
+    enum { WAYS = 4 };
+    vfloat most[WAYS];
+    for (int i = 0; i < WAYS; i++)
+        most[i] = simd_set(-INFINITY);
+    int64_t j = 0;
+    for (; j + WAYS * SIMD_LANES <= width; j += WAYS * SIMD_LANES)
+        for (int i = 0; i < WAYS; i++)
+            most[i] = simd_max(simd_load(s + j + i * SIMD_LANES), most[i]);
+    for (; j < width; j += SIMD_LANES)
+        most[0] = simd_max(simd_load(s + j), most[0]);
+    return simd_greatest(simd_max(simd_max(most[0], most[1]), simd_max(most[2], most[3])));
 }
 
 /* s = 2^(c s - base), and returns the sum. */
@@ -208,7 +210,7 @@ static void tile_row_weights(const tile_problem *t, int64_t r, int64_t first, in
         tile_fill(t->scratch.s + r * SCORE_ROW, 0, width, 0.0f);
 }
 
-/* The layout of tile_scratch, tile_all_scores and tile_all_values. */
+/* The layout of tile_scratch, tile_deal_rows, tile_all_scores and tile_all_values. */
 #ifdef SIMD_AMX
 #include "attention_amx.h"
 #else
@@ -245,8 +247,8 @@ static void tile_add_values(const tile_problem *t, int64_t r)
 static void tile_run(const tile_problem *t, int64_t first, int64_t last)
 {
     key_range block[GROUP_ROWS];
-    for (int64_t r = 0; r < t->rows->count; r += t->rows->block)
-        block[r / t->rows->block] = tile_union(t->rows, r, tile_least(t->rows->block, t->rows->count - r));
+    for (int64_t b = 0; b < t->rows->blocks; b++)
+        block[b] = tile_union(t->rows, t->rows->block[b], t->rows->block[b + 1] - t->rows->block[b]);
     if (tile_all_scores(t, first, last, block))
         tile_place_nan_scores(t, first, last);
     if (tile_all_values(t, first, last, block))

@@ -145,9 +145,7 @@ static bool pack_keys(const attend_keys *keys, simd_fp8 format, int64_t n, int64
 /* Scores of a block of pairs. */
 static void multiply(const mqa_logits_problem *p, int64_t first, int64_t pairs, const scratch *t)
 {
-    for (int64_t d = 0; d < p->d; d += CHUNK_DIMS)
-        tile_scores(pairs, t->q + first * p->d + d * pairs, t->k + d * KEYS, tile_least(CHUNK_DIMS, p->d - d), d > 0,
-                    t->s, KEYS);
+    tile_scores(pairs, t->q + first * p->d, t->k, p->d, t->s, KEYS);
 }
 #endif
 

@@ -21,10 +21,20 @@
 
 enum { SIMD_LANES = SIMD_BYTES / 4 };
 
-typedef float   vfloat __attribute__((vector_size(SIMD_BYTES)));
-typedef double  vdouble __attribute__((vector_size(2 * SIMD_BYTES)));
-typedef int32_t vint __attribute__((vector_size(SIMD_BYTES)));
-typedef uint8_t byte16 __attribute__((vector_size(16))); /* sixteen codes */
+/* A loop over what registers hold: arrays are registers only where nothing is left of the loop, and with -O2 compilers leave
+ * some.
+ */
+#ifdef __clang__
+#define EACH(i, count) _Pragma("unroll") for (int i = 0; i < (count); i++)
+#else
+#define EACH(i, count) _Pragma("GCC unroll 64") for (int i = 0; i < (count); i++)
+#endif
+
+typedef float    vfloat __attribute__((vector_size(SIMD_BYTES)));
+typedef double   vdouble __attribute__((vector_size(2 * SIMD_BYTES)));
+typedef int32_t  vint __attribute__((vector_size(SIMD_BYTES)));
+typedef uint32_t vuint __attribute__((vector_size(SIMD_BYTES)));
+typedef uint8_t  byte16 __attribute__((vector_size(16))); /* sixteen codes */
 
 static inline vfloat simd_load(const float *from)
 {
@@ -74,7 +84,7 @@ static inline float simd_sum(vfloat x)
     float4 part[SIMD_LANES / 4];
     memcpy(part, &x, sizeof part);
     for (int n = SIMD_LANES / 8; n > 0; n /= 2)
-        for (int i = 0; i < n; i++)
+        EACH (i, n)
             part[i] += part[i + n];
     const float4 two = part[0] + __builtin_shufflevector(part[0], part[0], 2, 3, 0, 1);
     return two[0] + two[1];
@@ -88,16 +98,16 @@ static inline float8 simd_sum8(const vfloat *x)
 {
     float8 a[8];
 #if SIMD_BYTES == 64
-    for (int i = 0; i < 8; i++)
+    EACH (i, 8)
         a[i] = __builtin_shufflevector(x[i], x[i], 0, 1, 2, 3, 4, 5, 6, 7) +
                __builtin_shufflevector(x[i], x[i], 8, 9, 10, 11, 12, 13, 14, 15);
 #else
     memcpy(a, x, sizeof a);
 #endif
-    for (int i = 0; i < 4; i++)
+    EACH (i, 4)
         a[i] = __builtin_shufflevector(a[2 * i], a[2 * i + 1], 0, 8, 1, 9, 4, 12, 5, 13) +
                __builtin_shufflevector(a[2 * i], a[2 * i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
-    for (int i = 0; i < 2; i++)
+    EACH (i, 2)
         a[i] = __builtin_shufflevector(a[2 * i], a[2 * i + 1], 0, 1, 8, 9, 4, 5, 12, 13) +
                __builtin_shufflevector(a[2 * i], a[2 * i + 1], 2, 3, 10, 11, 6, 7, 14, 15);
     return __builtin_shufflevector(a[0], a[1], 0, 1, 2, 3, 8, 9, 10, 11) +
@@ -105,44 +115,56 @@ static inline float8 simd_sum8(const vfloat *x)
 }
 #endif
 
-/* NaN lanes of x are passed over: the running maximum m stays. */
+/* x > m ? x : m, which is m where one of them is NaN: what the instruction does, and compilers need not see. */
 static inline vfloat simd_max(vfloat x, vfloat m)
 {
+#if SIMD_BYTES == 64
+    return (vfloat)_mm512_max_ps((__m512)x, (__m512)m);
+#elif SIMD_BYTES == 32
+    return (vfloat)_mm256_max_ps((__m256)x, (__m256)m);
+#elif defined(__SSE2__)
+    return (vfloat)_mm_max_ps((__m128)x, (__m128)m);
+#else
     return simd_select(x > m, x, m);
+#endif
 }
 
-/* 2^n for whole n in [-126, 127], given as a float. */
-static inline vfloat simd_power_of_two(vfloat n)
+/* The greatest lane, none being NaN. */
+static inline float simd_greatest(vfloat x)
 {
-    return (vfloat)((__builtin_convertvector(n, vint) + 127) << 23);
+    float lane[SIMD_LANES];
+    simd_store(lane, x);
+    for (int n = SIMD_LANES / 2; n > 0; n /= 2)
+        EACH (i, n)
+            lane[i] = lane[i] > lane[i + n] ? lane[i] : lane[i + n];
+    return lane[0];
 }
 
-/* 2^x for x <= 0, to 1 ulp (tests/check_simd.c); 0 below -126; NaN stays.
+/* 2^x for x <= 0, to 1 ulp (tests/check_simd.c); 0 below -126.5, and from there to -126 subnormal; NaN stays.
  *
- * x = n + f with whole n and |f| <= 1/2; 2^f = 1 + f q(f), q of degree 6 by the series of exp(f ln 2): the first term
- * left out is below 2^-27 of the result.
+ * x = n + f with whole n and |f| <= 1/2; 2^f = 1 + f q(f), q of degree 5 with the least relative error of such
+ * polynomials, 2^-28.3 with fp32 coefficients. The sum that rounds x to n holds n + 127, an exponent of fp32, in its
+ * last bits; -127 gives the exponent of 0.
  */
 static inline vfloat simd_exp2(vfloat x)
 {
-    const vint   tiny = x < simd_set(-126.0f);
-    const float  shift = 0x1.8p23f; /* adding it rounds to a whole number */
-    const vfloat safe = simd_select(tiny, simd_set(0.0f), x);
-    const vfloat n = (safe + shift) - shift, f = safe - n;
-    vfloat       q = simd_set(0x1.ffcbfcp-17f); /* ln(2)^7 / 7! */
-    q = q * f + 0x1.430912p-13f;
-    q = q * f + 0x1.5d87fep-10f;
-    q = q * f + 0x1.3b2ab6p-7f;
-    q = q * f + 0x1.c6b08ep-5f;
-    q = q * f + 0x1.ebfbep-3f;
+    const float  shift = 0x1.8p23f + 127.0f;
+    const vfloat safe = simd_max(simd_set(-127.0f), x);
+    const vfloat whole = safe + shift, f = safe - (whole - shift);
+    const vfloat scale = (vfloat)((vuint)whole << 23);
+    vfloat       q = simd_set(0x1.416b52p-13f);
+    q = q * f + 0x1.5f082ep-10f;
+    q = q * f + 0x1.3b2de0p-7f;
+    q = q * f + 0x1.c6af7cp-5f;
+    q = q * f + 0x1.ebfbdcp-3f;
 #ifdef SIMD_FUSED
     q = q * f + 0x1.62e43p-1f;
-    const vfloat power = q * f + 1.0f;
+    return (q * f + 1.0f) * scale;
 #else /* without fused multiply-add the last steps round too often: take them in fp64 */
     const vdouble wide = __builtin_convertvector(f, vdouble);
-    const vfloat  power = __builtin_convertvector(
-        1.0 + wide * (0x1.62e42fefa39efp-1 + wide * __builtin_convertvector(q, vdouble)), vfloat);
+    const vdouble power = 1.0 + wide * (0x1.62e43p-1 + wide * __builtin_convertvector(q, vdouble));
+    return __builtin_convertvector(power, vfloat) * scale;
 #endif
-    return simd_select(tiny, simd_set(0.0f), power * simd_power_of_two(n));
 }
 
 /* Where an FP8 format stands beside fp16: a code's bits, widened, are the fp16 number code * 2^-shift. */
@@ -178,7 +200,7 @@ static inline void simd_decode16(byte16 codes, vfloat *to)
 #elif defined(__ARM_NEON) && SIMD_BYTES == 16
     const uint8x16_t bytes = (uint8x16_t)codes;
     const uint16x8_t wide[2] = { vshll_n_u8(vget_low_u8(bytes), 8), vshll_high_n_u8(bytes, 8) };
-    for (int i = 0; i < 2; i++) {
+    EACH (i, 2) {
         const int16x8_t   shifted = vshrq_n_s16(vreinterpretq_s16_u16(wide[i]), 1);
         const float16x8_t half = vreinterpretq_f16_s16(vbicq_s16(shifted, vdupq_n_s16(0x4000)));
         to[2 * i] = (vfloat)vcvt_f32_f16(vget_low_f16(half));
@@ -186,7 +208,7 @@ static inline void simd_decode16(byte16 codes, vfloat *to)
     }
 #else
     float x[16];
-    for (int i = 0; i < 16; i++)
+    EACH (i, 16)
         x[i] = 0x1p-8f * fp8_finite(codes[i], 3, 7);
     memcpy(to, x, sizeof x);
 #endif
@@ -198,27 +220,48 @@ typedef uint8_t byte32 __attribute__((vector_size(32)));
 /* Vectors of thirty-two numbers. */
 enum { SIMD_THIRTY_TWO = 32 / SIMD_LANES };
 
-/* Thirty-two codes at once. The halves go through memory: converted from there, they leave port 5 to the shuffles. */
+typedef uint8_t  vbyte __attribute__((vector_size(SIMD_BYTES)));
+typedef uint16_t vword __attribute__((vector_size(SIMD_BYTES)));
+typedef int16_t  vshort __attribute__((vector_size(SIMD_BYTES)));
+
+/* fp16 numbers, two vectors of fp32. By memory: converted from there, they leave port 5 to the shuffles. */
+static inline void simd_from_fp16(vword half, vfloat *to)
+{
+    __asm__("" : "+m"(half));
+#if SIMD_BYTES == 64
+    const __m256i *at = (const __m256i *)&half;
+    EACH (i, 2)
+        to[i] = (vfloat)_mm512_cvtph_ps(at[i]);
+#else
+    const __m128i *at = (const __m128i *)&half;
+    EACH (i, 2)
+        to[i] = (vfloat)_mm256_cvtph_ps(at[i]);
+#endif
+}
+
+/* Codes two by two: those in the lower bytes of the words, and those in the upper ones, two vectors each. */
+static inline void simd_decode_words(vword codes, vfloat *lower, vfloat *upper)
+{
+    simd_from_fp16((vword)((vshort)(codes << 8) >> 1) & 0xBFFF, lower);
+    simd_from_fp16((vword)((vshort)codes >> 1) & 0xBF80, upper);
+}
+
+/* Thirty-two codes at once. */
 static inline void simd_decode32(byte32 codes, vfloat *to)
 {
 #if SIMD_BYTES == 64
-    const __m512i wide = _mm512_slli_epi16(_mm512_cvtepi8_epi16((__m256i)codes), 7);
-    __m512i       half = _mm512_and_si512(wide, _mm512_set1_epi16((short)0xBFFF));
-    __asm__("" : "+m"(half));
-    const __m256i *at = (const __m256i *)&half;
-    to[0] = (vfloat)_mm512_cvtph_ps(at[0]);
-    to[1] = (vfloat)_mm512_cvtph_ps(at[1]);
+    const vword wide = (vword)_mm512_slli_epi16(_mm512_cvtepi8_epi16((__m256i)codes), 7);
+    simd_from_fp16(wide & 0xBFFF, to);
 #else
-    __m256i half[2] = { _mm256_unpacklo_epi8(_mm256_setzero_si256(), (__m256i)codes),
-                        _mm256_unpackhi_epi8(_mm256_setzero_si256(), (__m256i)codes) };
-    for (int i = 0; i < 2; i++)
-        half[i] = _mm256_and_si256(_mm256_srai_epi16(half[i], 1), _mm256_set1_epi16((short)0xBFFF));
-    __asm__("" : "+m"(half));
-    const __m128i *at = (const __m128i *)half; /* codes 0 to 7, 16 to 23, 8 to 15, 24 to 31 */
-    to[0] = (vfloat)_mm256_cvtph_ps(at[0]);
-    to[1] = (vfloat)_mm256_cvtph_ps(at[2]);
-    to[2] = (vfloat)_mm256_cvtph_ps(at[1]);
-    to[3] = (vfloat)_mm256_cvtph_ps(at[3]);
+    const vword low = (vword)_mm256_unpacklo_epi8(_mm256_setzero_si256(), (__m256i)codes); /* 0 to 7, 16 to 23 */
+    const vword high = (vword)_mm256_unpackhi_epi8(_mm256_setzero_si256(), (__m256i)codes);
+    vfloat      x[2], y[2];
+    simd_from_fp16((vword)((vshort)low >> 1) & 0xBFFF, x);
+    simd_from_fp16((vword)((vshort)high >> 1) & 0xBFFF, y);
+    to[0] = x[0];
+    to[1] = y[0];
+    to[2] = x[1];
+    to[3] = y[1];
 #endif
 }
 
@@ -228,7 +271,7 @@ static inline void simd_decode32_to(byte32 codes, float *to)
 #if SIMD_BYTES == 64
     vfloat x[SIMD_THIRTY_TWO];
     simd_decode32(codes, x);
-    for (int v = 0; v < SIMD_THIRTY_TWO; v++)
+    EACH (v, SIMD_THIRTY_TWO)
         simd_store(to + v * SIMD_LANES, x[v]);
     simd_in_order();
 #else
@@ -241,7 +284,7 @@ static inline void simd_decode32_to(byte32 codes, float *to)
     half[1] = _mm256_srai_epi16(_mm256_unpackhi_epi8(_mm256_setzero_si256(), (__m256i)codes), 1);
     half[1] = _mm256_and_si256(half[1], mask);
     __asm__ volatile("" : "+m"(half[1]));
-    for (int v = 0; v < SIMD_THIRTY_TWO; v++) {
+    EACH (v, SIMD_THIRTY_TWO) {
         simd_store(to + v * SIMD_LANES, (vfloat)_mm256_cvtph_ps(at[v % 2 * 2 + v / 2]));
         simd_in_order();
     }
@@ -254,7 +297,7 @@ static inline void simd_decode16_to(byte16 codes, float *to)
 {
     vfloat x[SIMD_SIXTEEN];
     simd_decode16(codes, x);
-    for (int v = 0; v < SIMD_SIXTEEN; v++)
+    EACH (v, SIMD_SIXTEEN)
         simd_store(to + v * SIMD_LANES, x[v]);
 }
 

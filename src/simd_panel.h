@@ -25,10 +25,10 @@ enum {
 
 #define INLINE static inline __attribute__((always_inline))
 #ifdef __clang__
-#define UNROLL_TWICE _Pragma("unroll 2")
+#define UNROLL_4 _Pragma("unroll 4")
 #define ROLLED _Pragma("nounroll")
 #else
-#define UNROLL_TWICE _Pragma("GCC unroll 2")
+#define UNROLL_4 _Pragma("GCC unroll 4")
 #endif
 
 /* Number of this thread in its team. */
@@ -99,12 +99,12 @@ static inline void tile_panel_rows(const attend_keys *keys, int64_t j, int64_t n
 
 /* 16 x 16 bytes: four rounds of interleaving row i with row i + 8. */
 #define TRANSPOSE(x, y, LOW, HIGH)               \
-    for (int round_ = 0; round_ < 2; round_++) { \
-        for (int i = 0; i < 8; i++) {            \
+    EACH (round_, 2) {                           \
+        EACH (i, 8) {                            \
             y[2 * i] = LOW(x[i], x[i + 8]);      \
             y[2 * i + 1] = HIGH(x[i], x[i + 8]); \
         }                                        \
-        for (int i = 0; i < 8; i++) {            \
+        EACH (i, 8) {                            \
             x[2 * i] = LOW(y[i], y[i + 8]);      \
             x[2 * i + 1] = HIGH(y[i], y[i + 8]); \
         }                                        \
@@ -131,34 +131,76 @@ INLINE byte16 tile_byte_max(byte16 a, byte16 b)
 }
 
 #if SIMD_BYTES >= 32
-/* In each half by itself. */
-#define LOW_HALVES2(a, b)                                                                                             \
-    __builtin_shufflevector(a, b, 0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39, 16, 48, 17, 49, 18, 50, 19, \
-                            51, 20, 52, 21, 53, 22, 54, 23, 55)
-#define HIGH_HALVES2(a, b)                                                                                          \
-    __builtin_shufflevector(a, b, 8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47, 24, 56, 25, 57, 26, \
-                            58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63)
-
-/* Head dims d to d + 31 of sixteen keys, two blocks of sixteen side by side; returns the marks of their codes. */
-INLINE byte16 tile_pack32(simd_fp8 format, const uint8_t *const *row, int64_t d, float *k)
+INLINE vbyte tile_bytes_max(vbyte a, vbyte b)
 {
-    byte32 x[16], y[16], marks = { 0 };
-    for (int i = 0; i < 16; i++) {
-        memcpy(&x[i], row[i] + d, 32);
-        marks = (byte32)_mm256_max_epu8((__m256i)marks, (__m256i)TILE_NAN_MARK(x[i], format));
+#if SIMD_BYTES == 64
+    return (vbyte)_mm512_max_epu8((__m512i)a, (__m512i)b);
+#else
+    return (vbyte)_mm256_max_epu8((__m256i)a, (__m256i)b);
+#endif
+}
+
+/* The greatest bytes of a vector's quarters. */
+INLINE byte16 tile_bytes_fold(vbyte x)
+{
+    byte16 part[SIMD_BYTES / 16];
+    memcpy(part, &x, sizeof part);
+    for (int i = 1; i < SIMD_BYTES / 16; i++)
+        part[0] = tile_byte_max(part[0], part[i]);
+    return part[0];
+}
+
+#if SIMD_BYTES == 64
+#define LOW_WORDS(a, b) (vword) _mm512_unpacklo_epi16((__m512i)(a), (__m512i)(b))
+#define HIGH_WORDS(a, b) (vword) _mm512_unpackhi_epi16((__m512i)(a), (__m512i)(b))
+#else
+#define LOW_WORDS(a, b) (vword) _mm256_unpacklo_epi16((__m256i)(a), (__m256i)(b))
+#define HIGH_WORDS(a, b) (vword) _mm256_unpackhi_epi16((__m256i)(a), (__m256i)(b))
+#endif
+
+/* Thirty-two codes of key i; with AVX-512, of keys i and i + 8, sixteen of the one and sixteen of the other in turn. */
+INLINE vbyte tile_codes32(const uint8_t *const *row, int i, int64_t d)
+{
+    vbyte x;
+#if SIMD_BYTES == 64
+    __m256i one, other;
+    memcpy(&one, row[i] + d, sizeof one);
+    memcpy(&other, row[i + 8] + d, sizeof other);
+    const __m512i both = _mm512_inserti64x4(_mm512_castsi256_si512(one), other, 1);
+    x = (vbyte)_mm512_shuffle_i64x2(both, both, 0xD8 /* 0, 2, 1, 3 */);
+#else
+    memcpy(&x, row[i] + d, sizeof x);
+#endif
+    return x;
+}
+
+/* Head dims d to d + 31 of as many keys as a vector has lanes; returns the marks of their codes. Pairs of head dims are
+ * transposed, 8 x 8 of them in each sixteen bytes: three rounds of interleaving row i with row i + 4.
+ */
+INLINE vbyte tile_pack32(simd_fp8 format, const uint8_t *const *row, int64_t d, vbyte marks, float *k)
+{
+    vword x[8], y[8];
+    EACH (i, 8) {
+        const vbyte codes = tile_codes32(row, i, d);
+        marks = tile_bytes_max(marks, TILE_NAN_MARK(codes, format));
+        x[i] = (vword)codes;
     }
-    TRANSPOSE(x, y, LOW_HALVES2, HIGH_HALVES2)
-    for (int i = 0; i < 16; i++) {
-        vfloat z[SIMD_THIRTY_TWO];
-        simd_decode32(x[i], z);
-        for (int v = 0; v < SIMD_SIXTEEN; v++) {
-            simd_store(k + (d + i) * PANEL + v * SIMD_LANES, z[v]);
-            simd_store(k + (d + 16 + i) * PANEL + v * SIMD_LANES, z[SIMD_SIXTEEN + v]);
+    EACH (n, 3) {
+        EACH (i, 4) {
+            y[2 * i] = LOW_WORDS(x[i], x[i + 4]);
+            y[2 * i + 1] = HIGH_WORDS(x[i], x[i + 4]);
+        }
+        memcpy(x, y, sizeof x);
+    }
+    EACH (i, 8) {
+        vfloat lower[2], upper[2];
+        simd_decode_words(x[i], lower, upper);
+        EACH (n, 2) {
+            simd_store(k + (d + 16 * n + 2 * i) * PANEL, lower[n]);
+            simd_store(k + (d + 16 * n + 2 * i + 1) * PANEL, upper[n]);
         }
     }
-    byte16 both[2];
-    memcpy(both, &marks, sizeof both);
-    return tile_byte_max(both[0], both[1]);
+    return marks;
 }
 #endif
 
@@ -169,12 +211,15 @@ INLINE byte16 tile_pack16(const attend_keys *keys, simd_fp8 format, const uint8_
     const int64_t whole = keys->d_qk / 16 * 16;
     int64_t       d = 0;
 #if SIMD_BYTES >= 32
+    vbyte wide = { 0 };
     for (; d + 32 <= keys->d_qk; d += 32)
-        marks = tile_byte_max(marks, tile_pack32(format, row, d, k));
+        for (int i = 0; i < 16; i += SIMD_LANES)
+            wide = tile_pack32(format, row + i, d, wide, k + i);
+    marks = tile_bytes_fold(wide);
 #endif
     for (; d < keys->d_qk; d += 16) {
         byte16 x[16], y[16];
-        for (int i = 0; i < 16; i++) {
+        EACH (i, 16) {
             x[i] = (byte16){ 0 };
             if (d < whole)
                 memcpy(&x[i], row[i] + d, 16);
@@ -224,30 +269,33 @@ enum { BUSY_SUMS = 8 };
 
 #define WAYS(rows) ((rows) * PANEL_VECTORS >= BUSY_SUMS ? 1 : BUSY_SUMS / ((rows) * PANEL_VECTORS))
 
+/* sum[r][v] += a[n, r] b[n][v] for one n. */
+INLINE void tile_multiply_add(const int rows, const float *a, const int64_t a_r, const float *b, vfloat *sum)
+{
+    EACH (i, rows * PANEL_VECTORS)
+        sum[i] += a[i / PANEL_VECTORS * a_r] * simd_load(b + i % PANEL_VECTORS * SIMD_LANES);
+}
+
 INLINE void tile_multiply(const int rows, const int ways, const float *a, const int64_t a_n, const int64_t a_r,
                           const float *b, int64_t count, bool add, float *to, int64_t to_row)
 {
     vfloat        sum[BLOCK_ROWS * PANEL_VECTORS + BUSY_SUMS] = { { 0 } };
+    const int     sums = rows * PANEL_VECTORS;
     const int64_t whole = count / ways * ways;
-    UNROLL_TWICE
-    for (int64_t n = 0; n < whole; n += ways)
-        for (int w = 0; w < ways; w++)
-            for (int r = 0; r < rows; r++)
-                for (int v = 0; v < PANEL_VECTORS; v++)
-                    sum[(w * rows + r) * PANEL_VECTORS + v] +=
-                        a[(n + w) * a_n + r * a_r] * simd_load(b + (n + w) * PANEL + v * SIMD_LANES);
+    UNROLL_4
+    for (int64_t n = 0; n < whole; n += ways) {
+        EACH (w, ways)
+            tile_multiply_add(rows, a + (n + w) * a_n, a_r, b + (n + w) * PANEL, sum + w * sums);
+    }
     for (int64_t n = whole; n < count; n++)
-        for (int r = 0; r < rows; r++)
-            for (int v = 0; v < PANEL_VECTORS; v++)
-                sum[r * PANEL_VECTORS + v] += a[n * a_n + r * a_r] * simd_load(b + n * PANEL + v * SIMD_LANES);
-    for (int r = 0; r < rows; r++)
-        for (int v = 0; v < PANEL_VECTORS; v++) {
-            float *at = to + r * to_row + v * SIMD_LANES;
-            vfloat total = sum[r * PANEL_VECTORS + v];
-            for (int w = 1; w < ways; w++)
-                total += sum[(w * rows + r) * PANEL_VECTORS + v];
-            simd_store(at, add ? total + simd_load(at) : total);
-        }
+        tile_multiply_add(rows, a + n * a_n, a_r, b + n * PANEL, sum);
+    EACH (i, sums) {
+        float *at = to + i / PANEL_VECTORS * to_row + i % PANEL_VECTORS * SIMD_LANES;
+        vfloat total = sum[i];
+        EACH (w, ways - 1)
+            total += sum[(w + 1) * sums + i];
+        simd_store(at, add ? total + simd_load(at) : total);
+    }
 }
 
 /* One copy for each number of rows up to BLOCK_ROWS. */
@@ -275,10 +323,17 @@ INLINE void tile_multiply(const int rows, const int ways, const float *a, const 
 #endif
 
 #ifndef SIMD_AMX
-/* s[r][i] (+)= sum_d q[d][r] k[d][i] over a chunk of head dims. */
-static void tile_scores(int64_t rows, const float *q, const float *k, int64_t dims, bool add, float *s, int64_t s_row)
+INLINE void tile_chunks(const int rows, const float *q, const float *k, int64_t dims, float *s, int64_t s_row)
 {
-#define CALL(n) tile_multiply(n, WAYS(n), q, n, 1, k, dims, add, s, s_row)
+    for (int64_t d = 0; d < dims; d += CHUNK_DIMS)
+        tile_multiply(rows, WAYS(rows), q + d * rows, rows, 1, k + d * PANEL, tile_least(CHUNK_DIMS, dims - d), d > 0,
+                      s, s_row);
+}
+
+/* s[r][i] = sum_d q[d][r] k[d][i], chunk by chunk. */
+static inline void tile_scores(int64_t rows, const float *q, const float *k, int64_t dims, float *s, int64_t s_row)
+{
+#define CALL(n) tile_chunks(n, q, k, dims, s, s_row)
     EACH_ROW_COUNT(CALL)
 #undef CALL
 }
