@@ -3,10 +3,14 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 enum { EXIT_BAD = 2 };
 
@@ -411,6 +415,35 @@ static void open_gemm(bench *b)
         complain("no ratio to sgemm: %s", b->gemm.what);
 }
 
+/* Each thread onto a CPU of its own, while there are enough: one that was asleep may else wake beside another, and two
+ * threads then take turns on one CPU. OpenBLAS's threads are free to run where OpenMP's sleep.
+ */
+static void bind_threads(bench *b)
+{
+#if defined(__linux__) && defined(_OPENMP)
+    cpu_set_t all;
+    int       most = 1;
+    for (int t = 0; t < b->o.thread_counts; t++)
+        most = b->o.threads[t] > most ? b->o.threads[t] : most;
+    if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) < most)
+        return;
+    bool bound = true;
+#pragma omp parallel num_threads(most) reduction(&& : bound)
+    {
+        cpu_set_t one;
+        int       cpu = 0;
+        for (int before = omp_get_thread_num(); before > 0 || !CPU_ISSET(cpu, &all); cpu++)
+            before -= CPU_ISSET(cpu, &all) != 0;
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        bound = sched_setaffinity(0, sizeof one, &one) == 0;
+    }
+    b->bound = bound;
+#else
+    (void)b;
+#endif
+}
+
 /* A device has no yardsticks of its own here. */
 static bool open_stream(bench *b)
 {
@@ -434,6 +467,7 @@ static int act(bench *b)
     if (!is_on_device(b)) {
         open_gemm(b);
         note_memory(b);
+        bind_threads(b);
     }
     const int code = time_all(b);
     device_stream_close(&b->stream);

@@ -48,6 +48,7 @@ typedef struct bench {
     options         o;
     yardstick_gemm  gemm;
     etalon_context *ctx[MOST_THREAD_COUNTS];
+    bool            bound;  /* each thread to a CPU of its own */
     device_stream   stream; /* without a handle: calls are waited for, one by one */
     /* of the shape that is timed */
     bench_shape   shape;

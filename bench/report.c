@@ -165,8 +165,8 @@ static void print_header(const bench *b)
     const char *policy = getenv("OMP_WAIT_POLICY");
     char        name[128];
     cpu_name(name, sizeof name);
-    printf("# etalon %s; %s, %ld CPUs; threads wait: %s\n", etalon_version(), name, sysconf(_SC_NPROCESSORS_ONLN),
-           policy == NULL ? "as the OpenMP library likes" : policy);
+    printf("# etalon %s; %s, %ld CPUs; threads wait: %s%s\n", etalon_version(), name, sysconf(_SC_NPROCESSORS_ONLN),
+           policy == NULL ? "as the OpenMP library likes" : policy, b->bound ? "; each on a CPU of its own" : "");
     printf("# sgemm: %s\n", b->gemm.what);
     for (int t = 0; t < b->o.thread_counts; t++) {
         printf("# multiply-adds in registers, %d thread%s:", b->o.threads[t], b->o.threads[t] == 1 ? "" : "s");
