@@ -46,8 +46,9 @@ typedef struct attention_job {
                       .length = (length_of) })
 
 typedef struct attention_plan {
-    int64_t groups, rows, splits,
-        tasks; /* groups: of the longest sequence, for each KV head; rows of the largest one */
+    int64_t groups; /* of the longest sequence, for each KV head */
+    int64_t rows;   /* of the largest group */
+    int64_t splits, tasks;
 } attention_plan;
 
 /* One group: sequence, KV head, rows. */
