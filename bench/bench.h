@@ -87,6 +87,9 @@ void note_memory(bench *b);
 bool add_rows(bench *b);
 void free_rows(bench *b);
 
+/** The kernel's row at a number of threads, by its index; NULL: there is none. At index 0 every kernel with rows has one. */
+const row *find_row(const bench *b, const char *kernel, int turn);
+
 /** Runs rows, each between two runs of its yardsticks, round after round. False: a kernel failed. */
 bool time_rows(bench *b);
 

@@ -22,7 +22,7 @@ typedef struct report {
     bool ref_scaled;
 } report;
 
-static const row *find_row(const bench *b, const char *kernel, int turn)
+const row *find_row(const bench *b, const char *kernel, int turn)
 {
     for (int i = 0; i < b->count; i++)
         if (b->rows[i].turn == turn && strcmp(b->rows[i].kernel, kernel) == 0)
@@ -55,8 +55,7 @@ static report report_of(const bench *b, const row *r)
     const oracle_id id = b->problem.problem.op->id;
     if (is_on_device(b) || id == ORACLE_PA_MTP || id == ORACLE_MQA_LOGITS_PAGED)
         x.kv_gbs = (double)b->problem.kv_bytes / seconds * 1e-9;
-    const row *first = find_row(b, r->kernel, 0);
-    x.scaling = r->turn == 0 ? 1.0 : beside(r, &r->scaling, first == NULL ? NAN : median(&first->seconds) / seconds);
+    x.scaling = beside(r, &r->scaling, median(&find_row(b, r->kernel, 0)->seconds) / seconds);
     return x;
 }
 

@@ -382,9 +382,7 @@ static bool row_round(bench *b, row *r)
     add(&r->vs_fma, 2.0 * gflops / (before.fma + after.fma));
     add(&r->vs_gemm, 2.0 * gflops / (before.gemm + after.gemm));
     add(&r->vs_decode, 2.0 * r->round / (before.decode + after.decode));
-    for (const row *first = b->rows; first < r; first++)
-        if (first->turn == 0 && first->kernel == r->kernel)
-            add(&r->scaling, first->round / r->round);
+    add(&r->scaling, find_row(b, r->kernel, 0)->round / r->round);
     return true;
 }
 

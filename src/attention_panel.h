@@ -57,48 +57,45 @@ static void tile_deal_rows(tile_rows *rows)
     }
 
 /* Rows of K or V that are read next: their cache lines are fetched a few at a time, spread over the work before, so
- * that they neither wait for each other nor make it wait. Without a branch that depends on what is fetched: each one
- * that goes another way than expected costs the multiply-adds that were under way.
+ * that they neither wait for each other nor make it wait.
  */
 typedef struct tile_ahead {
     const uint8_t *row[BLOCK_KEYS];
-    int64_t        last, bytes;        /* row, and bytes of each */
-    int64_t        line, shift, twice; /* next one, lines of a row as a power of two, pairs of lines a step */
+    int64_t        rows, bytes, at_row, at_byte, step; /* lines fetched at a time */
 } tile_ahead;
 
-static void tile_ahead_begin(tile_ahead *a, int64_t rows, int64_t bytes, int64_t steps)
+static void tile_ahead_begin(tile_ahead *a, int64_t bytes, int64_t steps)
 {
-    for (a->shift = 0; (int64_t)64 << a->shift < bytes; a->shift++)
-        ;
-    a->last = rows - 1;
+    const int64_t lines = a->rows * ((bytes + 63) / 64);
     a->bytes = bytes;
-    a->line = 0;
-    a->twice = ((rows << a->shift) + 2 * steps - 1) / (2 * steps);
+    a->at_row = a->at_byte = 0;
+    a->step = (lines + steps - 1) / steps;
 }
 
 static void tile_ahead_keys(const attend_keys *keys, int64_t j, int64_t last, int64_t steps, tile_ahead *a)
 {
-    const int64_t rows = tile_most(0, tile_least(PANEL, last - j));
-    tile_key_rows(keys, keys->k, keys->k_page, keys->k_slot, j, rows, a->row);
-    tile_ahead_begin(a, rows, keys->d_qk, steps);
+    a->rows = tile_most(0, tile_least(PANEL, last - j));
+    tile_key_rows(keys, keys->k, keys->k_page, keys->k_slot, j, a->rows, a->row);
+    tile_ahead_begin(a, keys->d_qk, steps);
 }
 
 static void tile_ahead_values(const attend_keys *keys, int64_t j, int64_t last, int64_t steps, tile_ahead *a)
 {
-    const int64_t rows = tile_most(0, tile_least(BLOCK_KEYS, last - j));
-    tile_key_rows(keys, keys->v, keys->v_page, keys->v_slot, j, rows, a->row);
-    tile_ahead_begin(a, rows, keys->d_v, steps);
+    a->rows = tile_most(0, tile_least(BLOCK_KEYS, last - j));
+    tile_key_rows(keys, keys->v, keys->v_page, keys->v_slot, j, a->rows, a->row);
+    tile_ahead_begin(a, keys->d_v, steps);
 }
 
-/* What comes after the last line is the last row's again. */
 INLINE void tile_ahead_step(tile_ahead *a)
 {
-    for (int64_t i = 0; i < a->twice; i++)
-        for (int twice = 0; twice < 2; twice++, a->line++) {
-            const int64_t row = tile_least(a->line >> a->shift, a->last);
-            const int64_t line = a->line & (((int64_t)1 << a->shift) - 1);
-            __builtin_prefetch(a->row[row] + tile_least(64 * line, a->bytes - 1));
+    for (int64_t i = 0; i < a->step && a->at_row < a->rows; i++) {
+        __builtin_prefetch(a->row[a->at_row] + a->at_byte);
+        a->at_byte += 64;
+        if (a->at_byte >= a->bytes) {
+            a->at_byte = 0;
+            a->at_row++;
         }
+    }
 }
 
 /* Few rows
@@ -383,9 +380,7 @@ INLINE int64_t tile_load_values32(simd_fp8 format, const uint8_t *const *row, in
         EACH (i, SIMD_THIRTY_TWO)
             simd_store(v + j * PANEL + i * SIMD_LANES, y[i]);
     }
-    byte16 half[2];
-    memcpy(half, &seen, sizeof half);
-    *marks = tile_byte_max(half[0], half[1]);
+    *marks = tile_byte32_fold(seen);
     return j;
 }
 #endif

@@ -37,9 +37,7 @@ INLINE void stream_decode(simd_fp8 format, byte32 codes, float *to, byte32 *mark
 
 INLINE bool stream_nan_seen(byte32 marks, simd_fp8 format)
 {
-    byte16 half[2];
-    memcpy(half, &marks, sizeof half);
-    return tile_nan_seen(tile_byte_max(half[0], half[1]), format);
+    return tile_nan_seen(tile_byte32_fold(marks), format);
 }
 
 /* Keys: to[i][d] = K[row[i], d] for 32 head dims. */

@@ -142,11 +142,11 @@ static float tile_max_score(const float *s, int64_t width)
 {
     enum { WAYS = 4 };
     vfloat most[WAYS];
-    for (int i = 0; i < WAYS; i++)
+    EACH (i, WAYS)
         most[i] = simd_set(-INFINITY);
     int64_t j = 0;
     for (; j + WAYS * SIMD_LANES <= width; j += WAYS * SIMD_LANES)
-        for (int i = 0; i < WAYS; i++)
+        EACH (i, WAYS)
             most[i] = simd_max(simd_load(s + j + i * SIMD_LANES), most[i]);
     for (; j < width; j += SIMD_LANES)
         most[0] = simd_max(simd_load(s + j), most[0]);

@@ -143,9 +143,11 @@ static bool pack_keys(const attend_keys *keys, simd_fp8 format, int64_t n, int64
 }
 
 /* Scores of a block of pairs. */
-static void multiply(const mqa_logits_problem *p, int64_t first, int64_t pairs, const scratch *t)
+static void multiply(const mqa_logits_problem *p, int64_t first, int64_t rows, const scratch *t)
 {
-    tile_scores(pairs, t->q + first * p->d, t->k, p->d, t->s, KEYS);
+#define CALL(n) tile_chunks(n, t->q + first * p->d, t->k, p->d, t->s, KEYS)
+    EACH_ROW_COUNT(CALL)
+#undef CALL
 }
 #endif
 
@@ -181,7 +183,7 @@ static void add_heads(const mqa_logits_problem *p, const scratch *t, int64_t fir
         end = tile_least(pairs, (m + 1) * p->h - first);
         memcpy(sum, t->sum + m * KEYS, sizeof sum);
         for (int64_t n = i; n < end; n++)
-            for (int v = 0; v < VECTORS; v++)
+            EACH (v, VECTORS)
                 sum[v] += t->weights[first + n] * relu(simd_load(t->s + n * KEYS + v * SIMD_LANES));
         memcpy(t->sum + m * KEYS, sum, sizeof sum);
     }

@@ -342,9 +342,9 @@ static inline void amx_pack_numbers(const float *x, int64_t dims, int64_t terms,
 INLINE __m512i amx_pack_k16(const amx_decoder *of, simd_fp8 format, const uint8_t *const *row, int64_t d, __m512i marks,
                             uint16_t *to)
 {
-    for (int n = 0; n < AMX_CODES / 16; n++) {
+    EACH (n, AMX_CODES / 16) {
         __m512i x[4]; /* sixteen bytes of keys i, i + 4, i + 8, i + 12 */
-        for (int i = 0; i < 4; i++) {
+        EACH (i, 4) {
             x[i] = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(row[i] + d + 16 * n)));
             x[i] = _mm512_inserti32x4(x[i], _mm_loadu_si128((const __m128i *)(row[i + 4] + d + 16 * n)), 1);
             x[i] = _mm512_inserti32x4(x[i], _mm_loadu_si128((const __m128i *)(row[i + 8] + d + 16 * n)), 2);
@@ -354,7 +354,7 @@ INLINE __m512i amx_pack_k16(const amx_decoder *of, simd_fp8 format, const uint8_
         const __m512i c = _mm512_unpackhi_epi32(x[0], x[1]), e = _mm512_unpackhi_epi32(x[2], x[3]);
         const __m512i fours[4] = { _mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b),
                                    _mm512_unpacklo_epi64(c, e), _mm512_unpackhi_epi64(c, e) };
-        for (int i = 0; i < 4; i++) {
+        EACH (i, 4) {
             marks = amx_nan_marks(marks, fours[i], format);
             amx_decode(of, fours[i], to + (4 * n + i) * AMX_STEP, to + AMX_TILE + (4 * n + i) * AMX_STEP);
         }

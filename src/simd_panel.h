@@ -140,14 +140,12 @@ INLINE vbyte tile_bytes_max(vbyte a, vbyte b)
 #endif
 }
 
-/* The greatest bytes of a vector's quarters. */
-INLINE byte16 tile_bytes_fold(vbyte x)
+/* The greater bytes of the halves. */
+INLINE byte16 tile_byte32_fold(byte32 x)
 {
-    byte16 part[SIMD_BYTES / 16];
-    memcpy(part, &x, sizeof part);
-    for (int i = 1; i < SIMD_BYTES / 16; i++)
-        part[0] = tile_byte_max(part[0], part[i]);
-    return part[0];
+    byte16 half[2];
+    memcpy(half, &x, sizeof half);
+    return tile_byte_max(half[0], half[1]);
 }
 
 #if SIMD_BYTES == 64
@@ -215,7 +213,13 @@ INLINE byte16 tile_pack16(const attend_keys *keys, simd_fp8 format, const uint8_
     for (; d + 32 <= keys->d_qk; d += 32)
         for (int i = 0; i < 16; i += SIMD_LANES)
             wide = tile_pack32(format, row + i, d, wide, k + i);
-    marks = tile_bytes_fold(wide);
+#if SIMD_BYTES == 64
+    byte32 half[2];
+    memcpy(half, &wide, sizeof half);
+    marks = tile_byte_max(tile_byte32_fold(half[0]), tile_byte32_fold(half[1]));
+#else
+    marks = tile_byte32_fold(wide);
+#endif
 #endif
     for (; d < keys->d_qk; d += 16) {
         byte16 x[16], y[16];
@@ -323,19 +327,12 @@ INLINE void tile_multiply(const int rows, const int ways, const float *a, const 
 #endif
 
 #ifndef SIMD_AMX
+/* s[r][i] = sum_d q[d][r] k[d][i], chunk by chunk. */
 INLINE void tile_chunks(const int rows, const float *q, const float *k, int64_t dims, float *s, int64_t s_row)
 {
     for (int64_t d = 0; d < dims; d += CHUNK_DIMS)
         tile_multiply(rows, WAYS(rows), q + d * rows, rows, 1, k + d * PANEL, tile_least(CHUNK_DIMS, dims - d), d > 0,
                       s, s_row);
-}
-
-/* s[r][i] = sum_d q[d][r] k[d][i], chunk by chunk. */
-static inline void tile_scores(int64_t rows, const float *q, const float *k, int64_t dims, float *s, int64_t s_row)
-{
-#define CALL(n) tile_chunks(n, q, k, dims, s, s_row)
-    EACH_ROW_COUNT(CALL)
-#undef CALL
 }
 #endif
 
